@@ -116,7 +116,7 @@ constexpr FamiliarForm kForms[] = {
      "device d = a if true else b\n"},
     {Form::DeviceText, "write devices without quotes", "device gpu = \"cpu\"\n"},
     {Form::ChainedAssignment, "each name is assigned by itself", "var a = 1\nvar b = 2\na = b = 3\n"},
-    {Form::TypeBehindName, "a name is bound with its type behind it: `let x: f32 = 1.0`", "x: f32 = 1.0\n"},
+    {Form::TypeBehindName, "a name is bound with its type after it: `let x: f32 = 1.0`", "x: f32 = 1.0\n"},
     {Form::Membership, "`any([1, 2] == x)` tells whether a tensor has the value", "let x = 3\nprint(x in [1, 3])\n"},
 };
 

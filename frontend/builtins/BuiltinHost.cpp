@@ -144,7 +144,7 @@ Val memoryOfDevice(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"print(...; sep: str?, end: str?)",
-     "Values and strings, with `sep`, a blank, between them and `end`, a newline, behind them.", print},
+     "Values and strings, with `sep`, a blank, between them and `end`, a newline, after them.", print},
     {"text(x)", "Bytes as text, for `print`.", text},
     {"seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
     {"rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},

@@ -127,7 +127,7 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
         .error(
             Code::E0209, span,
             "branches choose between strings that are known while compiling, and one of these holds a run-time value")
-        .help("print inside the branches, or choose the value and write the string behind them");
+        .help("print inside the branches, or choose the value and write the string after them");
     return false;
   }
   if (a.kind != b.kind || describe(a) != describe(b)) return differ();
@@ -363,7 +363,7 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
               .error(Code::E0209, v.span.valid() ? v.span : span,
                      "strings do not change in a loop at run time, and " +
                          (names[i].empty() ? "this value" : "`" + names[i] + "`") + " is one")
-              .help("carry a number that says which it is, and choose the string behind the loop");
+              .help("carry a number that says which it is, and choose the string after the loop");
     } else if (retyped && !devices) {
       v = context_.error(Code::E0209, span,
                          (names[i].empty() ? "this value" : "`" + names[i] + "`") +

@@ -84,7 +84,7 @@ void warnUnreached(Context& context, StatementList list, size_t leaving) {
   if (kind != StmtKind::Return && kind != StmtKind::Break && kind != StmtKind::Continue) return;
   const auto rest = list.subspan(leaving + 1);
   const auto next = std::ranges::find_if(rest, [](const auto& s) { return s && s->kind > StmtKind::Bench; });
-  if (next == rest.end()) return;
+  if (next == rest.end() || (*next)->kind == StmtKind::Error) return;
   context.warning(Code::W0103, (*next)->span, "this is never reached")
       .note(list[leaving]->span, "it is left here")
       .help("delete it, or move it to a place before");

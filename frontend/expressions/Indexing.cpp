@@ -161,7 +161,7 @@ Val Indexing::evalIndex(const ast::Expr& e) {
   auto d = context_.error(Code::E0203, e.span, describe(base) + " takes no index");
   if (base.is(Kind::DType)) {
     const std::string dtype(ir::name(base.dtype));
-    d.help("a tensor type stands behind `:`, as in `let x: " + dtype +
+    d.help("a tensor type stands after `:`, as in `let x: " + dtype +
            "[2, 3] = load(\"x.npy\")`; a tensor is made with `zeros([2, 3], dtype: " + dtype + ")`");
   }
   return d;

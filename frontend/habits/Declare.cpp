@@ -34,9 +34,9 @@ Edit imported(const ast::File& file, const SourceFile& source, std::string_view 
   return inserted(file, source, "import " + std::string(name), false);
 }
 
-std::string deviceLine(std::string_view name) {
-  return "device " + std::string(name) + " = " + ir::DeviceTable::accelerator() + " or " +
-         std::string(ir::DeviceTable::kHost);
+std::string deviceLine(std::string_view name, std::string_view device) {
+  const std::string first = device.empty() ? ir::DeviceTable::accelerator() : ir::DeviceTable::normal(device);
+  return "device " + std::string(name) + " = " + first + " or " + std::string(ir::DeviceTable::kHost);
 }
 
 }  // namespace tenc::frontend

@@ -13,7 +13,7 @@ namespace tenc::frontend {
 Edit declared(const ast::File& file, const SourceFile& source, const std::string& line);
 /// `import name`, above everything else.
 Edit imported(const ast::File& file, const SourceFile& source, std::string_view name);
-/// `device name = ...`: the accelerator, or the host where there is none.
-std::string deviceLine(std::string_view name);
+/// `device name = device or cpu`; without one the accelerator.
+std::string deviceLine(std::string_view name, std::string_view device = {});
 
 }  // namespace tenc::frontend

@@ -30,6 +30,13 @@ std::string choiceName(const ast::DevicePlace& p) {
   if (p.number) return name + ":" + std::to_string(*p.number);
   return ir::DeviceTable::normal(name);
 }
+
+/// What a script may call an accelerator: gpu, and gpu1 the second.
+std::string nameFor(std::string_view device) {
+  const std::string normal = ir::DeviceTable::normal(device);
+  const std::string number = normal.substr(std::min(normal.find(':'), normal.size() - 1) + 1);
+  return number == "0" ? "gpu" : "gpu" + number;
+}
 }  // namespace
 
 bool Devices::deviceAvailable(std::string_view name) const {
@@ -52,13 +59,20 @@ Val Devices::noDevice(std::string_view name, Span span) {
   // Of an annotation what stands behind the `@`.
   const ir::SourceText* text = context_.module.texts.find(span);
   const Span device = text && text->kind == ir::SourceText::Kind::Device && text->whole.valid() ? text->whole : span;
+  const Unit& unit = *context_.frame().unit;
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
     d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
-  } else if (const Unit& unit = *context_.frame().unit;
-             unit.isScript && !ir::DeviceTable::couldBe(name) && name.find(':') == std::string_view::npos) {
+  } else if (unit.isScript && !ir::DeviceTable::couldBe(name) && name.find(':') == std::string_view::npos) {
     d.help("declare the name, with what it falls back to",
            {declared(*unit.file, context_.sources.file(unit.source), deviceLine(name))});
     context_.frame().undeclared.insert(std::string(name));  // one error is enough
+  } else if (const std::string own = nameFor(name); unit.isScript && ir::DeviceTable::couldBe(name) &&
+                                                    there == ir::DeviceTable::kHost && !unit.devices.contains(own)) {
+    std::vector<Edit> edits = {{device, own}};
+    if (context_.frame().undeclared.insert(own).second)  // once
+      edits.insert(edits.begin(), declared(*unit.file, context_.sources.file(unit.source), deviceLine(own, name)));
+    d.help("a device with a fallback, which other machines can bind differently", std::move(edits));
+    d.help("`--device " + own + "=" + there + "` chooses for one run");
   } else {
     d.help("a device of this machine", {{device, there}});
     d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +

@@ -266,7 +266,7 @@ void Units::checkDims(const Unit& unit, const ast::Stmt& s) {
       // One help lists all.
       const Span last = s.generics.empty() ? s.name.span : s.generics.back().span;
       const std::string list = s.generics.empty() ? "[" + missing + "]" : ", " + missing;
-      d.help("the dims of a struct are listed behind its name", {{Span{last.file, last.end, last.end}, list}});
+      d.help("the dims of a struct are listed after its name", {{Span{last.file, last.end, last.end}, list}});
       missing.clear();
     }
   }

@@ -47,7 +47,7 @@ std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::str
                 std::to_string(interface) + "; this one reads " + std::to_string(kProgramFileVersion) + "." +
                 std::to_string(abi::kVersion) + "): compile the script again");
   if (code.size > payload.size() || plan.size > payload.size() - code.size) return fail("it is cut short");
-  if (code.size + plan.size != payload.size()) return fail("it has bytes behind its end");
+  if (code.size + plan.size != payload.size()) return fail("it has bytes after its end");
   const std::string_view codeBytes = payload.substr(0, code.size), planBytes = payload.substr(code.size);
   if (code.sum != checksum(codeBytes)) return fail("it is damaged: the checksum of its machine code is wrong");
   if (plan.sum != checksum(planBytes)) return fail("it is damaged: its checksum is wrong");

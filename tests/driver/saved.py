@@ -41,7 +41,7 @@ def main():
     golden(b"print(1)", cannot + "it is not a compiled program")
     golden(good[:20], cannot + "it is cut short")
     golden(good[:-1], cannot + "it is cut short")
-    golden(good + b"x", cannot + "it has bytes behind its end")
+    golden(good + b"x", cannot + "it has bytes after its end")
     golden(good.replace(b"\r\n\x1a\n", b"\n\x1a\n", 1), cannot + "it is not a compiled program")
     golden(with_number(good, VERSION, 4, 1),
            cannot + "it was made by another version of tenc (format 1.1; this one reads 6.1): compile the script again")

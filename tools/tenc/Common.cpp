@@ -26,7 +26,7 @@ void checkParamNames(const ast::File& tree, const CommandLine& line, Diagnostics
     if (std::find(line.behindScript.begin(), line.behindScript.end(), name) == line.behindScript.end()) continue;
     diags.report(Code::E0504, s->name.span, "`--" + name + "` is an option of tenc, and a param of the script")
         .label("the param")
-        .help("give the param behind `--`: `-- --" + name + "`; give the option in front of the script");
+        .help("give the param after `--`: `-- --" + name + "`; give the option before the script");
   }
 }
 
