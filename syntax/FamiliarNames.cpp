@@ -76,6 +76,7 @@ constexpr Familiar kNames[] = {
     {.name = "bfloat16", .replacement = "bf16", .calls = {{{.operands = 1, .pattern = "bf16(#1)"}}}},
     {.name = "null", .help = kNoNull},
     {.name = "nil", .help = kNoNull},
+    {.name = "printf", .help = "`print` takes values in braces: `print(\"{x:.2f}\")`"},
     {.name = "njit", .help = kNoMarks},
     {.name = "jit", .help = kNoMarks},
     {.name = "staticmethod", .help = kNoMarks},

@@ -18,6 +18,7 @@
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
@@ -153,6 +154,12 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
       return Outcome::dropped(unknownNames_.unknownName(found->text, found->span, found == &target && plain));
     }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
+    if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, found->text))
+      return context_
+          .error(Code::E0107, found->span,
+                 "functions do not see the variables of the script, such as `" + found->text + "`")
+          .note(variable->pattern.span, "bound by the script here")
+          .help("take it as an argument, and give the new value back: `" + found->text + " = f(" + found->text + ")`");
     auto d = context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
     const bool builtIn = global->is(Val::Kind::Function) && global->fn->kind == FnValue::Kind::Builtin;
     if (builtIn && found == &target && plain) unknownNames_.offerBinding(d, found->text, found->span);

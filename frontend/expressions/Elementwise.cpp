@@ -250,8 +250,11 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
              {{Span{at.file, at.begin, at.begin}, "f32("}, {Span{at.file, at.end, at.end}, ")"}});
     }
     if (kind == OpKind::Div && typed.size() == 2) {
-      d.help("`/` divides floats: `f32(x)` converts", dividedAsFloats(context_.sources, typed[0], typed[1]));
-      d.help("`//` divides integers, rounding down");
+      const bool isAssigned = span.end - span.begin > opName.size();  // `/=` keeps the dtype
+      if (!isAssigned)
+        d.help("`/` divides floats: `f32(x)` converts", dividedAsFloats(context_.sources, typed[0], typed[1]));
+      d.help(isAssigned ? "`//=` divides integers, rounding down; a variable that starts as a float is divided by `/=`"
+                        : "`//` divides integers, rounding down");
     }
     return Val(d);
   };

@@ -13,6 +13,9 @@
 #include "frontend/Context.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/PercentFormat.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
 
@@ -139,6 +142,18 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
   return t;
 }
 
+namespace {
+/// `var n = 0` as `var n = 0.0`.
+std::optional<Edit> startAsFloat(Context& context, Span declared) {
+  const ast::File* file = context.frame().unit->file;
+  const ast::Stmt* made = file && declared.valid() ? placeIn(*file, declared).statement : nullptr;
+  if (!made || made->kind != ast::Stmt::Kind::Var || made->type || !made->value) return std::nullopt;
+  if (made->value->kind != ast::Expr::Kind::Int) return std::nullopt;
+  const Span at = made->value->span;
+  return Edit{Span{at.file, at.end, at.end}, ".0"};
+}
+}  // namespace
+
 bool changesDType(Context& context, const Val& old, const Val& value, std::string_view op, Span span, Span declared) {
   if (old.isTree() || value.isTree() || adoptsWholly(value) || adoptsWholly(old)) return false;
   const auto is = ownDType(old), given = ownDType(value);
@@ -148,6 +163,13 @@ bool changesDType(Context& context, const Val& old, const Val& value, std::strin
   auto d = context.error(Code::E0201, span, "`" + std::string(op) + "` updates " + left + " with " + right);
   if (value.span.valid()) d.label(value.span, describe(value));
   if (declared.valid()) d.note(declared, "it is " + left + " since its declaration, which may say `: " + right + "`");
+  if (ir::isInt(*is) && ir::isFloat(*given)) {
+    if (const auto start = startAsFloat(context, declared))
+      d.help("a sum of floats starts as a float", {*start});
+    else
+      d.help("`" + left + "(...)` converts, and cuts off the fraction");
+    return true;
+  }
   if (*is != DType::Bool && value.span.valid()) {
     d.help("there is no implicit conversion: write `" + left + "(...)`",
            {{Span{value.span.file, value.span.begin, value.span.begin}, left + "("},

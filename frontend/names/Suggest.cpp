@@ -16,7 +16,7 @@ namespace tenc::frontend {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {
   std::string best;
-  size_t least = name.size() <= 3 ? 2 : 3;
+  size_t least = name.size() <= 4 ? 2 : 3;
   for (const std::string& n : names) {
     if (n.size() >= name.size() + least || name.size() >= n.size() + least) continue;
     const size_t d = editDistance(name, n);
