@@ -140,7 +140,7 @@ class Binder {
             std::vector<Edit> named;
             if (a.span.begin > call_.callee.end)
               named.push_back({{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "});
-            if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt, named)) return;
+            if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt)) return;
             if (!named.empty()) d.help("write its name", named);
           });
   }

@@ -33,11 +33,12 @@ void Inference::call(Op& op) {
   seed.call = &op;
   seed.arguments.assign(op.operands().begin(), op.operands().end());
   const Instance* made = in_.callees[&op] = shared_.instantiate(callee, key, std::move(seed), params);
-  const Value* from = nullptr;
-  for (const Value* v : op.operands())
-    if (!from && !mixes(v->type)) from = v;
   for (size_t k = 0; k < op.results.size(); ++k) {
     std::string place = k < made->results.size() ? made->results[k].device : std::string();
+    // What is told of it: an argument that is there, too.
+    const Value* from = nullptr;
+    for (const Value* v : op.operands())
+      if (!from && !mixes(v->type) && seen(v).device == place) from = v;
     set(op.result(k), place, Why::CallResult, from, &op);
   }
 }
