@@ -300,7 +300,8 @@ Batcher::Values Batcher::indices(const Op& op, size_t from) {
     const Entry one = entry(op.operand(i));
     // A number that is an index of all instances is where the tensor is that it picks from, in a derivative too.
     const bool isNumber = functions_->arePlaced() && !one.batched && one.value->type.shape.empty() && n_ > 0;
-    Value* index = isNumber ? ir::Compose(*b_).fillOn(entry(op.operand(0)).value, {n_}, one.value) : batched(op.operand(i));
+    Value* index =
+        isNumber ? ir::Compose(*b_).fillOn(entry(op.operand(0)).value, {n_}, one.value) : batched(op.operand(i));
     const bool apart = mask_ != nullptr && functions_->arePlaced();
     all.push_back(apart ? choose(mask_, index, safeBeside(*b_, entry(op.operand(0)).value, *index, 0))
                         : guarded(index, 0));

@@ -38,19 +38,22 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
   auto& declared = context_.frame().scopes.back().names;
   const size_t declaredBefore = declared.size();
   const Scoped inside(context_.body.boundary, &region);
-  std::vector<Val> values = regions_.emitOn(*device, a.span, [&] {
-    const Tail none{{}, nullptr, context_.frame().scopes.size(), tail.wanted};
-    std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigning, none, inner));
-    // A variable that was not assigned after all does not move here.
-    for (size_t i = 0; i < region.vars.size(); ++i) {
-      if (sameLeaves(before[i], handed[i]) && !changedConstant(before[i], handed[i])) handed[i] = Val::unit();
-    }
-    for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end();
-         ++it) {
-      handed.push_back(it->second.value);
-    }
-    return handed;
-  }, before);
+  std::vector<Val> values = regions_.emitOn(
+      *device, a.span,
+      [&] {
+        const Tail none{{}, nullptr, context_.frame().scopes.size(), tail.wanted};
+        std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigning, none, inner));
+        // A variable that was not assigned after all does not move here.
+        for (size_t i = 0; i < region.vars.size(); ++i) {
+          if (sameLeaves(before[i], handed[i]) && !changedConstant(before[i], handed[i])) handed[i] = Val::unit();
+        }
+        for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end();
+             ++it) {
+          handed.push_back(it->second.value);
+        }
+        return handed;
+      },
+      before);
   for (size_t i = 0; i < region.vars.size(); ++i) {
     if (values[i].is(Val::Kind::Unit)) values[i] = before[i];
   }

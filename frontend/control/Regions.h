@@ -28,7 +28,8 @@ class Regions {
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
                           const BranchFn& no,
                           const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
-  /// What `body` makes, inside an `on` op. `before`: what the first of these were; a part that still is stays where it is.
+  /// What `body` makes, inside an `on` op. `before`: what the first of these were; a part that still is stays where it
+  /// is.
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body,
                           const std::vector<Val>& before = {});
   /// A counted loop with carried values; gives their final values (Regions.cpp). `body` gets i and the carried values.

@@ -177,9 +177,9 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
         return nullptr;
       }
       if (shape.size() > ir::kMaxRank) {
-        context_.error(Code::E0208, v.span,
-                       "an array of rank " + std::to_string(shape.size()) + "; the most is " +
-                           std::to_string(ir::kMaxRank));
+        context_.error(
+            Code::E0208, v.span,
+            "an array of rank " + std::to_string(shape.size()) + "; the most is " + std::to_string(ir::kMaxRank));
         return nullptr;
       }
       if (!ir::elementCount(shape)) {

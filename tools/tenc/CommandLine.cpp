@@ -231,10 +231,10 @@ class Reader {
     if (c_.command != Command::Run)
       return fail(c_.input + " is a compiled program, which `tenc " + c_.input + "` runs; `" + commandText() +
                   "` takes the script");
-    const std::string option = !c_.emit.empty()          ? "--emit"
-                               : c_.passes               ? "--passes"
-                               : c_.session.interpret    ? "--engine"
-                                                         : "";
+    const std::string option = !c_.emit.empty()       ? "--emit"
+                               : c_.passes            ? "--passes"
+                               : c_.session.interpret ? "--engine"
+                                                      : "";
     return option.empty() || fail(option + ": " + c_.input + " is compiled already");
   }
 
