@@ -139,7 +139,8 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
   for (auto it = frames.rbegin(); it != frames.rend(); ++it) {
     const Frame& f = **it;
     if (f.fn && !f.call.valid() && f.hasSizes)
-      d.note("nothing calls `" + f.fn->stmt->name.text + "`: it was checked as `" + f.signature + "`");
+      d.note("no call of `" + f.fn->stmt->name.text + "` was checked: it was checked by itself, as `" + f.signature +
+             "`");
   }
   return d;
 }

@@ -33,6 +33,7 @@ constexpr std::string_view kTime = "`time()` gives the seconds";
 
 constexpr ForeignCall kCalls[] = {
     // Rows of numbers, products and random numbers.
+    {.call = "save(x, path)", .text = "save({path}, {x})", .form = kTorch, .help = "the path comes first"},
     {.call = "inner(a, b)", .text = "dot({a}, {b})", .rank = 1},
     {.call = "ger(a, b)", .text = "outer({a}, {b})", .form = kPrefixed},
     {.call = "kron(a, b)", .text = "flatten(outer({a}, {b}))", .rank = 1},

@@ -211,6 +211,24 @@ class Helper : private SyntaxView {
     return false;
   }
 
+  /// `= 1, 2` after several names: a tuple too, where no bracket is open.
+  void addTuple(const Token* assign, std::vector<Edit>& edits) const {
+    if (!assign || assign->getType() != T::ASSIGN) return;
+    const Token *first = nullptr, *last = nullptr;
+    bool several = false;
+    for (ssize_t i = 1; i < 256; ++i) {
+      const Token* t = p_.parser.getTokenStream()->LT(i);
+      if (!t || t->getTokenIndex() <= assign->getTokenIndex()) continue;
+      const size_t type = t->getType();
+      if (type == T::NL || type == T::SEMI || type == antlr4::Token::EOF) break;
+      if (type == T::LPAREN || type == T::LBRACK || type == T::LBRACE) return;
+      several = several || type == T::COMMA;
+      if (!first) first = t;
+      last = t;
+    }
+    if (several) edits.insert(edits.end(), {{before(span(*first)), "("}, {behind(span(*last)), ")"}});
+  }
+
   bool patterns() {
     const bool binds = starts(T::LET) || starts(T::VAR);
     if (at_ == T::COMMA && prior(T::NAME) && ((may(T::IN) && starts(T::FOR)) || (binds && may(T::ASSIGN)))) {
@@ -220,7 +238,9 @@ class Helper : private SyntaxView {
         if (t->getType() == T::NAME) last = t;
         t = p_.parser.getTokenStream()->LT(i);
       }
-      return say(Form::SeveralNames, {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}});
+      std::vector<Edit> edits = {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}};
+      addTuple(t, edits);
+      return say(Form::SeveralNames, std::move(edits));
     }
     if (at_ == T::COMMA && starts(T::IMPORT) && !may(T::COMMA))
       return say(Form::SeveralModules, {{span(), "; import"}});

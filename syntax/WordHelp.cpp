@@ -135,7 +135,21 @@ class WordHelper : private SyntaxView {
     const bool free = last == "no_grad" || last == "inference_mode" || last == "set_grad_enabled";
     if (!is(n, T::COLON) || !free) return {};
     p_.reporter.loseBlock();
-    return {{position(wordSpan().begin, span(*behindWord(n)).end), "{"}, {position(lastEnd(true)), " }"}};
+    // What it holds stands where it stood, so that names go on to be seen.
+    const std::string_view text = p_.reporter.text();
+    const size_t end = lastEnd(true), line = text.rfind('\n', wordSpan().begin) + 1;  // npos + 1: the first
+    size_t body = text.find_first_not_of(" \t", span(*behindWord(n)).end);
+    if (body >= text.size() || text[body] != '\n')
+      return {{position(wordSpan().begin, std::min(body, text.size())), ""}};
+    const size_t own = wordSpan().begin - line;
+    std::vector<Edit> edits = {{position(line, ++body), ""}};
+    size_t deeper = 0;
+    for (size_t at = body; at < end; at = std::min(text.find('\n', at), text.size()) + 1) {
+      const size_t indent = std::min(text.find_first_not_of(" \t", at), text.size()) - at;
+      if (at == body) deeper = indent > own ? indent - own : 0;
+      if (indent >= deeper && deeper > 0) edits.push_back({position(at, at + deeper), ""});
+    }
+    return edits;
   }
 
   std::vector<Edit> gone() const {

@@ -136,7 +136,10 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
     return layer ? std::optional(Callee{name, Form::Layer}) : std::nullopt;
   }
   if (layers && !scopes_.nameExists(root.text)) return Callee{name, Form::Layer};
-  if (scopes_.nameExists(name)) return std::nullopt;
+  // A value of that name is not what a method calls.
+  const Binding* local = scopes_.named(name);
+  const bool isFunction = local && (local->value.is(Val::Kind::Function) || local->value.poison());
+  if (local ? isFunction : scopes_.nameExists(name)) return std::nullopt;
   return Callee{name, Form::Method, true};
 }
 

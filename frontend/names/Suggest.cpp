@@ -70,7 +70,7 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
       return;
     }
   }
-  const auto isSame = [&](const std::string& n) { return letters(n) == letters(name); };
+  const auto isSame = [&](const std::string& n) { return n != name && letters(n) == letters(name); };
   bool sure = !meant.empty();
   if (!sure) {
     if (const auto same = std::find_if(names.begin(), names.end(), isSame); same != names.end()) meant = *same;
