@@ -63,7 +63,7 @@ Value* Batcher::batched(Value* lane) {
 
 Value* Batcher::carriedIn(Value* lane) {
   const Entry e = entry(lane);
-  if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr || functions_->arePlaced()) return batched(lane);
+  if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr || moves_) return batched(lane);
   return ir::Compose(*b_).fillOn(anchor_, {n_}, e.value);
 }
 
@@ -134,6 +134,16 @@ bool Batcher::body(const ir::Region& region) {
   return !failed_;
 }
 
+namespace {
+/// Whether `x.to(d)` stands in it.
+bool moves(const ir::Region& r) {
+  return std::ranges::any_of(r.ops, [](const auto& op) {
+    return (op->kind == OpKind::To && ir::causeOf(*op) == ir::Cause::To) ||
+           std::ranges::any_of(op->regions, [](const auto& inner) { return moves(*inner); });
+  });
+}
+}  // namespace
+
 std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to,
                                                    bool masked) {
   ir::Builder at(to.body.get());
@@ -144,6 +154,7 @@ std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const s
     if (mask[i]) t.shape.insert(t.shape.begin(), n_);
     bind(lane, {to.body->addArg(t, lane->name), mask[i]});
   }
+  moves_ = moves(*from.body);
   if (masked) mask_ = to.body->addArg({DType::Bool, {n_}, {}});
   if (!body(*from.body)) return std::nullopt;
   Values results;
