@@ -1,6 +1,7 @@
 // Moves that are asked for, and ops that say what must live together.
 #include "frontend/values/PlacingOps.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -57,7 +58,10 @@ Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause ca
   if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
     return context_.fail(Code::E0203, span, "only tensors and trees of them move, not " + describe(v));
   }
-  return move(v);
+  // Brackets around structs or tuples are a list, which is a tree.
+  const bool holdsTrees =
+      v.is(Val::Kind::Array) && std::ranges::any_of(v.elems, [](const Val& e) { return e.isTree(); });
+  return move(holdsTrees ? tensors_.settle(v) : v);
 }
 
 ir::Op* PlacingOps::annotationAround() {
