@@ -32,6 +32,17 @@ std::string lowered(std::string text) {
   return text;
 }
 
+/// The one of the names with which the text begins; empty for none, and for several.
+std::string shortened(std::string_view text, const std::vector<std::string>& names) {
+  std::string found;
+  for (const std::string& n : names) {
+    if (!text.starts_with(n)) continue;
+    if (!found.empty()) return "";
+    found = n;
+  }
+  return found;
+}
+
 /// Whether a built-in takes a tensor and needs nothing else.
 bool takesOne(std::string_view name) {
   const BuiltinRow* row = builtinRow(name);
@@ -83,6 +94,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
         d.help("a method is called: `." + text + "(...)`, in a pipe too; as a value it is `|x| m." + text + "(x)`");
       else if (std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
+      else if (std::string shorter = shortened(text, names); !shorter.empty())  // `m.weight` of a field `w`
+        d.help("did you mean `" + shorter + "`?", {{span, shorter}});
       return d;
     }
     case Kind::Tuple:
