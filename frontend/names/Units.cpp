@@ -94,8 +94,9 @@ void Units::collectImport(Unit& unit, const ast::Stmt& s) {
     return;
   }
   if (s.names.empty()) {
-    Unit const*& module = unit.modules[s.path.back().text];
-    if (module == imported || importOnce(unit, s.path.back(), "")) module = imported;
+    const auto known = unit.modules.find(s.path.back().text);
+    const bool again = known != unit.modules.end() && known->second == imported;
+    if (again || importOnce(unit, s.path.back(), "")) unit.modules[s.path.back().text] = imported;
   }
   for (const ast::Name& n : s.names) {
     const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
