@@ -60,7 +60,8 @@ bool fits(const Ty& want, const ir::Type& type) {
 /// A path as it was written: known at compile time (`source.path`), or with parts that the run fills in.
 struct WrittenPath {
   rt::FileSource source;
-  FormatParts parts;  ///< operands only where there are such parts
+  FormatParts parts;       ///< operands only where there are such parts
+  bool isWritten = false;  ///< by this script, before it is loaded
   bool atRunTime() const { return !parts.operands.empty(); }
 
   /// What the op holds of it, beside the operands.
@@ -135,7 +136,7 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
   std::string error;
   const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
   // What lies there now may be of an earlier run.
-  const bool isOwn = want && want->complete() && writtenBefore(k.context.module, source.path);
+  const bool isOwn = want && want->complete() && path.isWritten;
   auto header = isOwn ? std::nullopt : files.header(source, error);
   ir::Type type;
   if (header) {
@@ -157,7 +158,7 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
     std::error_code unknown;  // a path may be too long to ask for
     bool exists = std::filesystem::exists(std::filesystem::path(source.path), unknown);
     auto d = k.context.error(exists ? Code::E0502 : Code::E0501, k.span, error);
-    if (!exists && writtenBefore(k.context.module, source.path))
+    if (!exists && path.isWritten)
       d.help(
           "the script itself writes this file: declare the whole type, without open dims, and it is checked when it is "
           "read");
@@ -219,6 +220,7 @@ Val load(BuiltinCall& k) {
   if (!source.name.empty() && !rt::holdsNames(source.format)) {
     return k.fail(Code::E0502, quoted + " holds one tensor, without a name; .safetensors and .npz files have names");
   }
+  path->isWritten = !path->atRunTime() && writtenBefore(k.context.module, source.path);  // once for all leaves
   rt::FileReader files({k.context.options.fileRoot});
   if (!tree) return loadTensor(k, files, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
   if (!rt::holdsNames(source.format)) {
