@@ -18,17 +18,26 @@ class Object {
  public:
   explicit Object(std::string_view bytes) : bytes_(bytes) {
     const auto header = at<Elf64_Ehdr>(0);
-    for (size_t i = 0; i < header.e_shnum; ++i)
-      sections_.push_back(at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
+    // Numbers of sections from SHN_LORESERVE on stand elsewhere (System V ABI, "Extended section numbering").
+    const auto first = header.e_shoff != 0 ? at<Elf64_Shdr>(header.e_shoff) : Elf64_Shdr{};
+    const size_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
+    for (size_t i = 0; i < count; ++i) sections_.push_back(at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
     relocations_.resize(sections_.size());
-    names_ = header.e_shstrndx;
+    names_ = header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
     for (const Elf64_Shdr& s : sections_) {
       if (s.sh_type == SHT_SYMTAB) {
         symbols_ = list<Elf64_Sym>(s);
         strings_ = s.sh_link;
       }
+      if (s.sh_type == SHT_SYMTAB_SHNDX) numbers_ = list<Elf64_Word>(s);
       if (s.sh_type == SHT_RELA) relocations_[s.sh_info] = list<Elf64_Rela>(s);
     }
+  }
+
+  /// Where a symbol is defined; SHN_UNDEF for none, and for what has no section.
+  size_t sectionOf(const Elf64_Sym& s) const {
+    if (s.st_shndx == SHN_XINDEX) return numbers_.at(static_cast<size_t>(&s - symbols_.data()));
+    return s.st_shndx >= SHN_LORESERVE ? size_t{SHN_UNDEF} : s.st_shndx;
   }
 
   const Elf64_Shdr& section(size_t i) const { return sections_[i]; }
@@ -60,6 +69,7 @@ class Object {
   std::string_view bytes_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Elf64_Sym> symbols_;
+  std::vector<Elf64_Word> numbers_;  ///< of the sections of symbols, where they need more than 16 bits
   std::vector<std::vector<Elf64_Rela>> relocations_;
   size_t names_ = 0, strings_ = 0;
 };
@@ -74,20 +84,21 @@ struct Chunk {
 /// all functions, it is one constant. Others are taken whole, as nothing says how far what the address begins reaches;
 /// the compiler gives larger constants sections of their own (ConstantSections.h).
 Chunk chunkOf(const Object& object, const Elf64_Sym& symbol) {
-  const Elf64_Shdr& s = object.section(symbol.st_shndx);
-  const Chunk whole = {symbol.st_shndx, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)};
+  const size_t section = object.sectionOf(symbol);
+  const Elf64_Shdr& s = object.section(section);
+  const Chunk whole = {section, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)};
   const bool named = ELF64_ST_TYPE(symbol.st_info) != STT_SECTION;
   if ((s.sh_flags & SHF_MERGE) != 0 && s.sh_entsize > 0 && named)
-    return {symbol.st_shndx, symbol.st_value, symbol.st_value + s.sh_entsize,
-            std::max<uint64_t>(s.sh_entsize, s.sh_addralign)};
+    return {section, symbol.st_value, symbol.st_value + s.sh_entsize, std::max<uint64_t>(s.sh_entsize, s.sh_addralign)};
   return whole;
 }
 
 class PieceCutter {
  public:
   PieceCutter(const Object& object, const Elf64_Sym& function) : object_(object) {
-    const Elf64_Shdr& s = object.section(function.st_shndx);
-    const uint64_t at = place({function.st_shndx, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)});
+    const size_t section = object.sectionOf(function);
+    const Elf64_Shdr& s = object.section(section);
+    const uint64_t at = place({section, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)});
     piece_.entry = at + function.st_value;
     for (size_t i = 0; i < chunks_.size(); ++i) relocate(chunks_[i].first, chunks_[i].second);
   }
@@ -122,7 +133,7 @@ class PieceCutter {
       to.offset = at + r->r_offset - c.begin;
       to.addend = r->r_addend;
       const Elf64_Sym& symbol = object_.symbols()[ELF64_R_SYM(r->r_info)];
-      if (symbol.st_shndx == SHN_UNDEF) {
+      if (object_.sectionOf(symbol) == SHN_UNDEF) {
         to.to = CodePiece::Area::Outer;
         to.name = outer(object_.name(symbol));
       } else {
@@ -153,8 +164,9 @@ std::vector<CodePiece> cutPieces(std::string_view object, std::span<const std::s
   const Object whole(object);
   std::unordered_map<std::string_view, const Elf64_Sym*> exported;
   for (const Elf64_Sym& s : whole.symbols()) {
-    if (s.st_shndx == SHN_UNDEF || s.st_shndx >= SHN_LORESERVE) continue;
-    if ((whole.section(s.st_shndx).sh_flags & SHF_WRITE) != 0) error = "code has data of its own";
+    const size_t section = whole.sectionOf(s);
+    if (section == SHN_UNDEF) continue;
+    if ((whole.section(section).sh_flags & SHF_WRITE) != 0) error = "code has data of its own";
     if (ELF64_ST_BIND(s.st_info) == STB_GLOBAL) exported.emplace(whole.name(s), &s);
   }
   std::vector<CodePiece> pieces;
