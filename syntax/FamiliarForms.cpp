@@ -14,7 +14,8 @@ constexpr FamiliarMisuse kMisuses[] = {
      "it is given by name, as in `std(x, axis: 0)`; PyTorch divides by n - 1, which is `correction: 1`, and NumPy by n",
      "let x = ones([2, 2])\nprint(x.std(1))\n"},
     {FamiliarMisuse::Kind::UnnamedInt, "variance",
-     "it is given by name, as in `variance(x, axis: 0)`; PyTorch divides by n - 1, which is `correction: 1`, and NumPy by n",
+     "it is given by name, as in `variance(x, axis: 0)`; PyTorch divides by n - 1, which is `correction: 1`, and NumPy "
+     "by n",
      "let x = ones([2, 2])\nprint(x.variance(1))\n"},
     {FamiliarMisuse::Kind::UnnamedValue, "grad",
      "it takes the function alone, and what it gives takes the arguments: `grad(f)(x)`",
