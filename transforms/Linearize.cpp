@@ -171,10 +171,9 @@ class Linearizer : public Walk {
   Value* tangentFor(const Op& op, Value* v) override {
     Value* t = tangentOf(v);
     if (t == nullptr || !derived_.arePlaced() || !v->type.shape.empty() || isNumber(*v)) return t;
-    const auto hasDims = [](const Value* other) { return !other->type.shape.empty(); };
     const bool meets =
-        std::any_of(op.operands().begin(), op.operands().end(), hasDims) ||
-        std::any_of(op.results.begin(), op.results.end(), [&](const auto& r) { return hasDims(r.get()); });
+        std::any_of(op.operands().begin(), op.operands().end(), [&](auto* o) { return o != v && !isNumber(*o); }) ||
+        std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return !r->type.shape.empty(); });
     return meets ? wayBack(t, primalOf(v), "", std::string(ir::name(ir::Cause::Argument))) : t;
   }
 

@@ -21,12 +21,16 @@ void Inference::on(Op& op) {
       std::any_of(op.operands().begin(), op.operands().end(), [&](const Value* v) { return isOpen(v); }))
     return setOpen(op);
   std::string device;
-  if (inferred && !mixes(op.operand(like)->type))
+  if (inferred && !mixes(op.operand(like)->type)) {
     device = in_.devices[&op] = seen(op.operand(like)).device;
-  else if (inferred && op.stringAttr("device").empty())
-    device = in_.devices[&op] = ambient();  // nothing but free values: as if it was made here
-  else
+  } else if (inferred && op.stringAttr("device").empty()) {
+    // Nothing but free values: as if it was made here.
+    const std::optional<std::string> here = isDerived(op) ? derivedPlace(op) : ambient();
+    if (!here) return setOpen(op);
+    device = in_.devices[&op] = *here;
+  } else {
     device = annotated(op, like);
+  }
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;

@@ -127,6 +127,22 @@ void Inference::created(Op& op) {
   }
 }
 
+std::optional<std::string> Inference::derivedPlace(Op& op) {
+  const auto isTensor = [](const auto& r) { return !r->type.shape.empty(); };
+  const auto tensor = std::find_if(op.results.begin(), op.results.end(), isTensor);
+  if (tensor == op.results.end()) return ambient();
+  if (const auto known = merged_.find(tensor->get()); known != merged_.end()) return known->second;
+  unmerged_.push_back(tensor->get());
+  return std::nullopt;
+}
+
+void Inference::made(Op& op) {
+  if (!isDerived(op) || (on_ && isDerived(*on_))) return created(op);
+  const std::optional<std::string> device = derivedPlace(op);
+  if (!device) return setOpen(op);
+  for (auto& r : op.results) set(r.get(), *device, Why::Operand, nullptr, on_);
+}
+
 namespace {
 
 /// Whether an op of free operands makes a tensor of its own, which has a place (P1). Free values are of rank 0 (P3);
@@ -134,12 +150,6 @@ namespace {
 bool makesTensor(const Op& op) {
   if (op.has(Trait::Creation)) return true;
   if (op.kind == OpKind::Broadcast || op.kind == OpKind::Reshape || op.kind == OpKind::StopGradient) return false;
-  // A derivative makes the cotangent of one element so; what that adds to says where it is.
-  if (op.kind == OpKind::Pad && *op.origin != '\0') {
-    const auto isAdded = [](const Value::Use& use) { return use.user->has(Trait::Elementwise); };
-    const auto& uses = op.result()->uses;
-    if (!uses.empty() && std::all_of(uses.begin(), uses.end(), isAdded)) return false;
-  }
   return std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return !r->type.shape.empty(); });
 }
 
@@ -157,7 +167,7 @@ void Inference::plain(Op& op) {
     for (auto& r : op.results) setOpen(r.get());
     return;
   }
-  if (makesTensor(op)) return created(op);
+  if (makesTensor(op)) return made(op);
   for (auto& r : op.results) {
     bool onHost = r->type.shape.empty() && a.anyHostScalar;
     set(r.get(), onHost ? std::string(kHost) : std::string(), Why::Free);
@@ -249,7 +259,7 @@ void Inference::visit(Op& op) {
 }
 
 void Inference::constant(Op& op) {
-  if (!op.result()->type.shape.empty()) return created(op);
+  if (!op.result()->type.shape.empty()) return made(op);
   ValueInfo& i = set(op.result(), "", Why::Free);
   const ir::Attr* value = op.find("value");
   if (op.result()->type.dtype != ir::DType::Bool || !value) return;

@@ -1,6 +1,7 @@
 // Private to the walk that decides where every value lives. Ops are in PlaceInfer.cpp, annotations, moves and checks in
 // PlaceAnnotations.cpp, loops and branches in PlaceControl.cpp, calls and signatures in PlaceCalls.cpp.
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -87,6 +88,12 @@ class Inference {
   /// The one device of the placed operands among [first, count).
   Agreement agree(const Op& op);
   void created(Op& op);
+  /// A tensor of free values alone: created here, unless a derivative or `vmap` makes it.
+  void made(Op& op);
+  /// Ops of derivatives and of `vmap` stand for nothing in the source.
+  static bool isDerived(const Op& op) { return *op.origin != '\0'; }
+  /// Where such an op makes a tensor of free values: where that is used. Empty as long as that is not known.
+  std::optional<std::string> derivedPlace(Op& op);
 
   /// An op that runs where its operands live (P2).
   void plain(Op& op);
@@ -172,8 +179,8 @@ class Inference {
   Op* on_ = nullptr;
   std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
   std::unordered_set<const Value*> open_;
-  std::unordered_map<const Value*, std::string> merged_;  ///< results of branches and loops that give numbers alone
-  std::vector<const Value*> unmerged_;                    ///< those that are to be walked once more with a place
+  std::unordered_map<const Value*, std::string> merged_;  ///< tensors that are made of numbers alone
+  std::vector<const Value*> unmerged_;                    ///< those whose place the next walk knows
   std::unordered_map<const Op*, Op*> enclosing_;          ///< the next `on` outward of each
 };
 
