@@ -47,6 +47,14 @@ class ForwardMode : public Walk {
     }
   }
 
+  /// A tangent for a branch or a loop. Zeros are where the value is, also where that is a variable from outside of the
+  /// region of a device: it is read and assigned to as that is.
+  Value* tangentInPlace(Value* v) {
+    Value* t = wholeTangent(v);
+    if (tangentOf(v) != nullptr || !derived_.arePlaced()) return t;
+    return p_->makeTyped(OpKind::SamePlace, {t, primalOf(v)}, {t->type})->result();
+  }
+
   /// The region with its yield, where `targets` say which of the yielded values have tangents.
   bool regionOf(const ir::Region& from, ir::Region* to, const std::vector<const Value*>& targets) {
     return inside(to, to, [&] {
@@ -54,7 +62,7 @@ class ForwardMode : public Walk {
       const Op& end = *from.terminator();
       Values yields = primalsOf(end.operands());
       for (size_t i = 0; i < targets.size(); ++i) {
-        if (isActive(targets[i])) yields.push_back(wholeTangent(end.operand(i)));
+        if (isActive(targets[i])) yields.push_back(tangentInPlace(end.operand(i)));
       }
       p_->makeTyped(end.kind, yields, {});
       return true;
@@ -71,7 +79,7 @@ class ForwardMode : public Walk {
     const auto carried = carriedOf(*op.regions.back());
     Values operands = primalsOf(op.operands());
     for (size_t i = 0; i < carried.size(); ++i) {
-      if (isActive(carried[i])) operands.push_back(wholeTangent(op.operand(first + i)));
+      if (isActive(carried[i])) operands.push_back(tangentInPlace(op.operand(first + i)));
     }
     Op* made = p_->makeTyped(op.kind, operands, {});
     for (const auto& from : op.regions) {

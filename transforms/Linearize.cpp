@@ -75,7 +75,8 @@ class Linearizer : public Walk {
     // What is assigned enters as what is read does.
     const Op* on = op.kind == OpKind::SamePlace ? regionOf(op) : nullptr;
     if (Value* home = on != nullptr && !isNumber(*op.operand(0)) ? outsideOf(op.operand(0), *on) : nullptr)
-      t = wayBack(t, primalOf(home), on->stringAttr("device"), std::string(ir::name(ir::Cause::Annotation)));
+      t = wayBack(t, beforeEntry(primalOf(home)), on->stringAttr("device"),
+                  std::string(ir::name(ir::Cause::Annotation)));
     defineTangent(op.result(), t);
     return true;
   }
@@ -135,6 +136,12 @@ class Linearizer : public Walk {
     return v.op != nullptr && v.op->kind == OpKind::To && v.op->stringAttr("cause") == ir::name(ir::Cause::Enter);
   }
 
+  /// The variable itself, of what regions read of it.
+  static Value* beforeEntry(Value* v) {
+    while (hasEntered(*v)) v = v->op->operand(0);
+    return v;
+  }
+
   /// Calls f, for which the variables from outside of the region among the operands of op have entered it.
   bool reading(const Op& op, const std::function<bool()>& f) {
     const Op* on = regionOf(op);
@@ -148,8 +155,8 @@ class Linearizer : public Walk {
       define(v, enter(*v, primal));
       if (tangent == nullptr) continue;
       const std::string cause(ir::name(ir::Cause::Annotation));
-      defineTangent(v,
-                    wayBack(tangent, v->type.shape.empty() ? primal : primalOf(home), on->stringAttr("device"), cause));
+      Value* back = beforeEntry(v->type.shape.empty() ? primal : primalOf(home));
+      defineTangent(v, wayBack(tangent, back, on->stringAttr("device"), cause));
     }
     const bool ok = f();
     for (auto v = outside.rbegin(); v != outside.rend(); ++v) {
