@@ -59,7 +59,7 @@ namespace {
 struct Parts {
   Context context;
   const bool wholeLibrary;
-  Scopes scopes{context, placing};
+  Scopes scopes{context};
   UnknownNames unknownNames{context, scopes, habits};
   Names names{context, scopes, unknownNames, constants, devices, types};
   Constants constants{context, types, expressions};

@@ -120,6 +120,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   const bool isVar = s.kind == StmtKind::Var;
   context_.at(s.span);
   value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settleBound(std::move(value), declared.get());
+  if (!s.type || !namesDevice(*s.type)) value = placing_.enterAnnotation(value);
   bindPattern(s.pattern, std::move(value), isVar, declared, s.value.get());
   if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;

@@ -48,10 +48,6 @@ bool takesPostfix(const ast::Expr& e) {
   }
 }
 
-bool namesDevice(const ast::TypeExpr& t) {
-  return t.place || std::any_of(t.args.begin(), t.args.end(), [](const ast::TypePtr& a) { return namesDevice(*a); });
-}
-
 }  // namespace
 
 ir::SourceText sourceText(const ast::Expr& e) {
@@ -63,6 +59,10 @@ ir::SourceText sourceText(const ast::Expr& e) {
   if (t.kind == TextKind::Device) t.name = e.text;
   if (t.kind == TextKind::Call && !e.args.empty()) t.name = e.args[0]->text;
   return t;
+}
+
+bool namesDevice(const ast::TypeExpr& t) {
+  return t.place || std::any_of(t.args.begin(), t.args.end(), [](const ast::TypePtr& a) { return namesDevice(*a); });
 }
 
 bool leavesDeviceOpen(const ast::Stmt& var) {

@@ -15,7 +15,6 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
-#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
@@ -60,7 +59,6 @@ bool Scopes::lostName(std::string_view name) {
 }
 
 Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
-  if (isVar) value = placing_.enterAnnotation(value);
   if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
   nameLeaves(value, name.text);
   Binding binding;

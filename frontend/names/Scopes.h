@@ -12,7 +12,6 @@
 namespace tenc::frontend {
 
 class Context;
-class PlacingOps;
 struct Boundary;
 struct Declaration;
 struct Generics;
@@ -20,7 +19,7 @@ struct Generics;
 /// Looks up and declares names in the blocks of the body that is lowered.
 class Scopes {
  public:
-  Scopes(Context& context, PlacingOps& placing) : context_(context), placing_(placing) {}
+  explicit Scopes(Context& context) : context_(context) {}
 
   /// What the local that is named at `use` is bound to; null for what is no local, or has no value.
   Binding* find(Span use);
@@ -46,7 +45,6 @@ class Scopes {
 
  private:
   Context& context_;
-  PlacingOps& placing_;
 };
 
 }  // namespace tenc::frontend

@@ -84,15 +84,26 @@ Val PlacingOps::keepPlace(const Val& v) {
 
 Val PlacingOps::enterAnnotation(const Val& v) {
   ir::Op* on = annotationAround();
-  if (!on || v.poison()) return v;
-  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
-    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->home()->isInside(*on)) return leaf;
-    std::vector<ir::Value*> operands = {leaf.tensor};
-    operands.insert(operands.end(), on->operands().begin(), on->operands().end());
+  return on ? enter(v, *on) : v;
+}
+
+Val PlacingOps::enter(const Val& v, ir::Op& on) {
+  if (v.is(Val::Kind::Tensor) && !v.tensor->home()->isInside(on)) {
+    std::vector<ir::Value*> operands = {v.tensor};
+    operands.insert(operands.end(), on.operands().begin(), on.operands().end());
     ir::Value* entered = context_.b().value(OpKind::To, operands,
-                                            {{"device", on->stringAttr("device")}, {"cause", std::string("enter")}});
-    return Val::ofTensor(entered, leaf.span);
-  });
+                                            {{"device", on.stringAttr("device")}, {"cause", std::string("enter")}});
+    return Val::ofTensor(entered, v.span);
+  }
+  if (!v.isTree() || v.poison()) return v;
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const bool pinned = v.info && i < v.info->pins.size() && !v.info->pins[i].empty();
+    if (pinned) continue;
+    Val part = enter(v.elems[i], on);
+    if (!part.isIdentical(v.elems[i])) r.elems.edit()[i] = std::move(part);
+  }
+  return r;
 }
 
 void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
