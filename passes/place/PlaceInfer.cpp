@@ -137,7 +137,8 @@ std::optional<std::string> Inference::derivedPlace(Op& op) {
 }
 
 void Inference::made(Op& op) {
-  if (!isDerived(op) || (on_ && isDerived(*on_))) return created(op);
+  const bool likeAnother = on_ && on_->operandCount() > 0 && !on_->boolAttr("named");
+  if (!isDerived(op) || likeAnother) return created(op);
   const std::optional<std::string> device = derivedPlace(op);
   if (!device) return setOpen(op);
   for (auto& r : op.results) set(r.get(), *device, Why::Operand, nullptr, on_);
