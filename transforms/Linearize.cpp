@@ -142,6 +142,12 @@ class Linearizer : public Walk {
     return v;
   }
 
+  /// What says where the value is: of a variable that loops carry its first value, which they need not keep.
+  Value* homeOf(Value* v, Value* primal) {
+    Value* first = v->type.shape.empty() ? v : firstOf(v);
+    return first == v ? primal : beforeEntry(primalOf(first));
+  }
+
   /// Calls f, for which the variables from outside of the region among the operands of op have entered it.
   bool reading(const Op& op, const std::function<bool()>& f) {
     const Op* on = regionOf(op);
@@ -242,7 +248,8 @@ class Linearizer : public Walk {
       Value* t = tangentOf(v);
       if (t == nullptr) continue;
       outsideTangents.emplace_back(v, t);
-      defineTangent(v, wayBack(t, primal, op.stringAttr("device"), std::string(ir::name(ir::Cause::Annotation))));
+      Value* home = homeOf(v, primal);
+      defineTangent(v, wayBack(t, home, op.stringAttr("device"), std::string(ir::name(ir::Cause::Annotation))));
     }
     const bool ok = body(from);
     if (ok) p_->makeTyped(OpKind::Yield, primalsOf(from.terminator()->operands()), {});
