@@ -7,6 +7,7 @@
 #include "ir/build/Compose.h"
 #include "transforms/Activity.h"
 #include "transforms/Functions.h"
+#include "transforms/Origin.h"
 
 namespace tenc::transforms {
 
@@ -64,6 +65,7 @@ Value* Batcher::batched(Value* lane) {
 Value* Batcher::carriedIn(Value* lane) {
   const Entry e = entry(lane);
   if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr || moves_) return batched(lane);
+  const OriginScope hidden(module(), OriginScope::kBatch);
   return ir::Compose(*b_).fillOn(anchor_, {n_}, e.value);
 }
 
@@ -189,6 +191,7 @@ bool Batcher::inside(ir::Region* region, const std::function<bool()>& f) {
 }
 
 bool Batcher::visit(const Op& op) {
+  const OriginScope origin(module(), op.origin);
   switch (op.kind) {
     case OpKind::Call: return call(op);
     case OpKind::On: return placed(op);

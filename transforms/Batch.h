@@ -107,6 +107,7 @@ class Batcher {
   Values indices(const ir::Op& op, size_t from);
   /// Rank-0 starts along the axes, wrapped, as an index [n, size] for every axis, broadcast against each other.
   Values windows(const ir::Op& op, size_t from, const ir::Dims& axes, const ir::Dims& extents, const ir::Dims& sizes);
+  ir::Module& module() const { return *b_->region()->func->module; }
   /// Indices along a dim, on the device of the first of `like` that is not free.
   ir::Value* iotaOn(const Values& like, const ir::Dims& shape, int64_t axis);
   /// `safe` where the mask is false: what an op that can fault gets there.

@@ -6,6 +6,7 @@
 #include "ir/HiddenDims.h"
 #include "ir/build/Compose.h"
 #include "transforms/Batch.h"
+#include "transforms/Origin.h"
 
 namespace tenc::transforms {
 
@@ -143,6 +144,7 @@ void Batcher::elementwise(const Op& op, Values operands) {
 }
 
 Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
+  const OriginScope hidden(module(), OriginScope::kBatch);
   return ir::Compose(*b_).madeOn(like, [&](ir::Builder& at) {
     return at.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", DType::I64}, {"axis", axis}});
   });

@@ -268,6 +268,7 @@ class Linearizer : public Walk {
     Value* condition = primalOf(op.operand(0));
     Op* forward = p_->makeTyped(OpKind::If, {condition}, {});
     Op* linear = t_->makeTyped(OpKind::If, {condition}, {});
+    linear->origin = OriginScope::kDerivative;
     pair(*forward, *linear);
     for (const auto& from : op.regions) {
       const bool ok = inside(p_->addRegion(forward), t_->addRegion(linear), [&] {
@@ -298,6 +299,7 @@ class Linearizer : public Walk {
       if (isActive(from.args[i].get())) operands.push_back(wholeTangent(op.operand(first + i - firstArg)));
     }
     Op* linear = t_->makeTyped(OpKind::For, operands, {});
+    linear->origin = OriginScope::kDerivative;
     pair(*forward, *linear);
     ir::Region *primal = p_->addRegion(forward), *tangent = t_->addRegion(linear);
     for (const auto& v : from.args) addArg(*primal, v.get());

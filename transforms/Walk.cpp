@@ -96,6 +96,7 @@ Op* Walk::copy(const Op& op) {
 }
 
 bool Walk::visit(const Op& op) {
+  const OriginScope origin(module(), op.origin);
   if (!activity_->reads(op)) {
     copy(op);
     return true;

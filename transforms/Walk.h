@@ -9,6 +9,7 @@
 
 #include "transforms/Activity.h"
 #include "transforms/Functions.h"
+#include "transforms/Origin.h"
 
 namespace tenc::transforms {
 
@@ -30,21 +31,6 @@ struct Obstacle {
     ir::Loc loc;
   };
   std::vector<Call> calls{};
-};
-
-/// What is made until the end of the block stands for no op of the source (`ir::Op::origin`): an error of it would be
-/// none of the program's.
-class [[nodiscard]] OriginScope {
- public:
-  static constexpr const char* kDerivative = "grad";
-  explicit OriginScope(ir::Module& m) : module_(m), outer_(std::exchange(m.pass, kDerivative)) {}
-  OriginScope(const OriginScope&) = delete;
-  OriginScope& operator=(const OriginScope&) = delete;
-  ~OriginScope() { module_.pass = outer_; }
-
- private:
-  ir::Module& module_;
-  const char* const outer_;
 };
 
 struct TangentCall;

@@ -16,9 +16,19 @@ void Inference::run() {
     if (i < in_.arguments.size()) info.from = in_.arguments[i];
     info.cause = in_.call;
   }
-  for (region(*f.body); !unmerged_.empty(); region(*f.body)) {
-    for (const Value* v : std::exchange(unmerged_, {})) merged_.emplace(v, placeOfUsers(*v));
+  for (region(*f.body); !unmerged_.empty(); region(*f.body)) mergeKnown();
+}
+
+void Inference::mergeKnown() {
+  const std::vector<const Value*> unmerged = std::exchange(unmerged_, {});
+  const size_t before = merged_.size();
+  // Where one is known, the next walk may know more of the others.
+  for (const Value* v : unmerged) {
+    if (const std::set<std::string> places = placesOfUsers(*v); places.size() == 1) merged_.emplace(v, *places.begin());
   }
+  if (merged_.size() > before) return;
+  // Halves of one derivative must agree on what neither uses anywhere.
+  for (const Value* v : unmerged) merged_.emplace(v, isDerived(*v->op) ? std::string(kHost) : ambient());
 }
 
 Inference::Seen Inference::seen(const Value* v) {

@@ -142,6 +142,8 @@ class Inference {
 
   /// Carried tensors that no trip has given a place are made where the body uses them; true when there was one.
   bool placeCarried(Op& op, size_t lead);
+  /// Behind a walk: the places of what is made of free values alone, by what uses them.
+  void mergeKnown();
   /// The devices of what is made of a value that has no place, as far as they are known.
   std::set<std::string> placesOfUsers(const Value& v);
   /// That device, if there is one; else the one here.
