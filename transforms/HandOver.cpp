@@ -203,6 +203,7 @@ class Stacks {
 }  // namespace
 
 void HandOver::run(LinearizedFunc& made) {
+  const OriginScope derivative(*made.forward->module);
   regionsOf(*made.forward->body);
   residuals(made);
 }

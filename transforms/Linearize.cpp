@@ -142,9 +142,10 @@ class Linearizer : public Walk {
     return v;
   }
 
-  /// What says where the value is: of a variable that loops carry its first value, which they need not keep.
+  /// What says where the value is: of a variable that loops carry its first value, which they need not keep; of one
+  /// that has entered a region around what is there.
   Value* homeOf(Value* v, Value* primal) {
-    Value* first = v->type.shape.empty() ? v : firstOf(v);
+    Value* first = v->type.shape.empty() || hasEntered(*primal) ? v : firstOf(v);
     return first == v ? primal : beforeEntry(primalOf(first));
   }
 

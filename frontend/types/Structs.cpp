@@ -195,11 +195,32 @@ StructPtr Structs::structInfo(const StructDecl& decl, Generics& g) {
   return info;
 }
 
+bool Structs::bindDevices(const StructDecl& decl, Generics& g, Span span, const StructInfo* expected) {
+  for (const ast::Generic& x : decl.stmt->generics) {
+    if (x.kind != ast::Generic::Kind::Device || g.bound.count(x.name.text)) continue;
+    const auto isThis = [&](const auto& a) { return a.first == x.name.text; };
+    if (expected) {
+      const auto known = std::find_if(expected->args.begin(), expected->args.end(), isThis);
+      if (known != expected->args.end()) g.bound.insert(*known);
+    }
+    if (const bool open = !g.bound.count(x.name.text); open && x.otherwise) {
+      if (auto v = types_.typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+    } else if (open) {
+      const std::string& name = decl.stmt->name.text;
+      context_.error(Code::E0204, span, "the device `" + x.name.text + "` of `" + name + "` is not known here")
+          .note(x.name.span, "declared here")
+          .help("give it: `" + name + "[...] { ... }`; a type does not follow from where values live");
+      return false;
+    }
+  }
+  return true;
+}
+
 Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span,
                         const StructInfo* expected) {
   const auto& declared = decl.stmt->fields;
   const std::string& name = decl.stmt->name.text;
-  bool ok = true;
+  bool ok = bindDevices(decl, g, span, expected);
   // Numbers take the dtype that tensors bind, so they come last.
   for (bool literals : {false, true}) {
     for (size_t i = 0; i < declared.size(); ++i) {

@@ -57,6 +57,9 @@ class Structs {
   void giveDefaults(const StructDecl& decl, Generics& g);
 
  private:
+  /// What names a device and is not given is what the declared type says, or the default: fields cannot bind it, as
+  /// placement comes later.
+  bool bindDevices(const StructDecl& decl, Generics& g, Span span, const StructInfo* expected);
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
                      Span span);

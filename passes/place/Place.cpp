@@ -158,6 +158,17 @@ class Report {
     for (const Help& h : d.helps) b.help(h);
   }
 
+  /// For a bug report: the op, and where its operands are.
+  static std::string placesOf(const ir::Op& op) {
+    std::string text = "\n" + std::string(op.info().mnemonic) + " in @" + op.func()->name + ":";
+    for (const ir::Value* v : op.operands()) {
+      const std::string& device = v->type.place.device;
+      text += " " + (v->op ? std::string(v->op->info().mnemonic) : "argument " + std::to_string(v->index)) + " @" +
+              (device.empty() ? "-" : device);
+    }
+    return text;
+  }
+
   /// Ops of derivatives stand for nothing in the source. What is wrong with them follows from what is wrong with the
   /// ops that they are of, or with a rule that the program has of its own; else it is a bug.
   void followUp() {
@@ -165,7 +176,7 @@ class Report {
                                    [](const auto& f) { return callsRule(*f->body); });
     if (!rules) {
       const auto& [op, d] = derived_[0];
-      throw InternalError("a derivative is placed wrong: " + d->message + madeBy(*op));
+      throw InternalError("a derivative is placed wrong: " + d->message + madeBy(*op) + placesOf(*op));
     }
     for (const auto& [op, d] : derived_) report(*d);
   }

@@ -14,16 +14,6 @@ void Inference::loop(Op& op, size_t first, size_t lead) {
   }
 }
 
-namespace {
-
-/// A table that takes free numbers trip by trip, as derivatives keep them: on the host what is read of it is free, too.
-bool isTableOfNumbers(const Op& loop, size_t k) {
-  const Op* made = loop.regions.back()->terminator()->operand(k)->op;
-  return made != nullptr && made->kind == OpKind::Scatter && made->operand(1)->type.shape.empty();
-}
-
-}  // namespace
-
 std::set<std::string> Inference::placesOfUsers(const Value& v) {
   std::set<std::string> found;
   std::unordered_set<const Value*> seen;
@@ -65,9 +55,7 @@ bool Inference::placeCarried(Op& op, size_t lead) {
     ir::Type& t = op.regions.back()->args[lead + k]->type;
     if (t.shape.empty() || !t.place.isFree()) continue;
     const Value* const arg = op.regions.back()->args[lead + k].get();
-    if (isTableOfNumbers(op, k)) {
-      t.place.device = kHost;
-    } else if (const auto known = merged_.find(op.result(k)); known != merged_.end()) {
+    if (const auto known = merged_.find(op.result(k)); known != merged_.end()) {
       t.place.device = known->second;
     } else if (placesOfUsers(*arg).empty()) {
       unmerged_.push_back(op.result(k));  // what a derivative keeps is used behind this, by its backward half

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ir/Loops.h"
+
 namespace tenc::passes::placing {
 
 void Inference::run() {
@@ -19,6 +21,12 @@ void Inference::run() {
   for (region(*f.body); !unmerged_.empty(); region(*f.body)) mergeKnown();
 }
 
+bool Inference::isOfDerivative(const Value& v) {
+  if (isDerived(*v.op) || !ir::isLoop(*v.op)) return isDerived(*v.op);
+  const Value* start = v.op->operand(ir::firstCarriedOperand(*v.op) + v.index);
+  return start->op != nullptr && isDerived(*start->op);  // what a loop of the source keeps for the way back
+}
+
 void Inference::mergeKnown() {
   const std::vector<const Value*> unmerged = std::exchange(unmerged_, {});
   const size_t before = merged_.size();
@@ -28,7 +36,7 @@ void Inference::mergeKnown() {
   }
   if (merged_.size() > before) return;
   // Halves of one derivative must agree on what neither uses anywhere.
-  for (const Value* v : unmerged) merged_.emplace(v, isDerived(*v->op) ? std::string(kHost) : ambient());
+  for (const Value* v : unmerged) merged_.emplace(v, isOfDerivative(*v) ? std::string(kHost) : ambient());
 }
 
 Inference::Seen Inference::seen(const Value* v) {

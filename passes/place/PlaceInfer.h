@@ -92,6 +92,8 @@ class Inference {
   void made(Op& op);
   /// Ops of derivatives and of `vmap` stand for nothing in the source.
   static bool isDerived(const Op& op) { return *op.origin != '\0'; }
+  /// Whether it is a result of such an op, or starts as one.
+  static bool isOfDerivative(const Value& v);
   /// Where such an op makes a tensor of free values: where that is used. Empty as long as that is not known.
   std::optional<std::string> derivedPlace(Op& op);
 
