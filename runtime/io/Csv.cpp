@@ -29,14 +29,16 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// Takes the first cell off `line`, with the comma behind it. One in quotes may hold commas; its quotes go.
-std::string_view takeCell(std::string_view& line, bool& more) {
+/// Takes the first cell off `line`, with the comma behind it. One in quotes may hold commas; its quotes go. `closed`:
+/// false when its quote does not end.
+std::string_view takeCell(std::string_view& line, bool& more, bool& closed) {
   size_t quoted = 0;  // where the closing quote is
   std::string_view cell = line;
   if (line.starts_with('"')) {
     quoted = line.find('"', 1);
     while (quoted != std::string_view::npos && line.substr(quoted + 1).starts_with('"'))
       quoted = line.find('"', quoted + 2);
+    closed = closed && quoted != std::string_view::npos;
     if (quoted == std::string_view::npos) quoted = 0;
   }
   const size_t comma = line.find(',', quoted);
@@ -48,18 +50,22 @@ std::string_view takeCell(std::string_view& line, bool& more) {
   return cell;
 }
 
-/// Calls row(cells) for each line that is not blank; stops when it returns false.
+/// Calls row(cells) for each line that is not blank; stops when it returns false. A cell in quotes ends in its line.
 template <typename F>
-void eachRow(std::string_view text, F row) {
+void eachRow(std::string_view text, std::string& error, F row) {
   std::vector<std::string_view> cells;
+  int64_t number = 0;
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     cells.clear();
-    for (bool more = true; more;) cells.push_back(takeCell(line, more));
-    if (!row(cells)) return;
+    ++number;
+    bool closed = true;
+    for (bool more = true; more;) cells.push_back(takeCell(line, more, closed));
+    if (!closed) error = "has a quote that is not closed in row " + std::to_string(number);
+    if (!closed || !row(cells)) return;
   }
 }
 
@@ -77,7 +83,7 @@ std::optional<FileHeader> csvHeader(std::FILE* f, std::string& error) {
   std::string text;
   if (!readAll(f, text, error)) return std::nullopt;
   int64_t rows = 0, columns = -1, line = 0;
-  eachRow(text, [&](const std::vector<std::string_view>& cells) {
+  eachRow(text, error, [&](const std::vector<std::string_view>& cells) {
     if (++line == 1 && isHeading(cells)) {
       columns = static_cast<int64_t>(cells.size());
       return true;
@@ -102,7 +108,7 @@ bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, voi
   const int64_t n = *elements(shape);
   auto* bytes = static_cast<std::byte*>(out);
   const int size = dtypeSize(dtype);
-  eachRow(text, [&](const std::vector<std::string_view>& cells) {
+  eachRow(text, error, [&](const std::vector<std::string_view>& cells) {
     if (++line == 1 && isHeading(cells)) return true;
     for (auto cell : cells) {
       const auto says = [&](std::string_view what) {

@@ -155,7 +155,7 @@ std::string quoted(const FileSource& source) {
 
 bool fitsCsv(const std::vector<int64_t>& found, const std::vector<int64_t>& shape) {
   if (shape.size() != 1) return found == shape;
-  return (found[0] == 1 || found[1] == 1) && found[0] * found[1] == shape[0];
+  return (found[0] == 1 || found[1] <= 1) && found[0] * found[1] == shape[0];
 }
 
 std::optional<FileVersion> FileReader::version() const { return opened_ ? opened_->version : std::nullopt; }

@@ -11,6 +11,7 @@
 namespace tenc::rt::format {
 
 /// The beginning of what is said of elements of another type.
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 inline constexpr std::string_view kForeign = "holds elements of a type that TL does not have";
 /// The same with the type's name, as far as it can be shown.
 inline std::string foreignType(std::string_view name) {

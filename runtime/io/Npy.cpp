@@ -75,7 +75,7 @@ std::optional<uint8_t> dtypeOf(std::string_view descr, bool& swap) {
 
 std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& error) {
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(head[i]); };
-  if (head.size() < 10 || std::memcmp(head.data(), "\x93NUMPY", 6) != 0) {
+  if (head.size() < 10 || std::memcmp(head.data(), kNpyMagic.data(), kNpyMagic.size()) != 0) {
     error = "is not an .npy file";
     return std::nullopt;
   }

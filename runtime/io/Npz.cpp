@@ -176,14 +176,20 @@ std::optional<std::vector<Entry>> npzEntries(const FileBytes& file, std::string&
   if (count > kMostEntries) return fail("has more than 100,000 entries");
   std::vector<Entry> all;
   std::set<std::string> names;
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
   Window directory(file), contents(file);
   for (uint64_t i = 0; i < count; ++i) {
     Entry e;
     if (!readRecord(directory, contents, at, e, error)) return fail("has a zip directory that cannot be read");
-    if (e.name.ends_with(".npy")) e.name.resize(e.name.size() - 4);
+    const bool isNamed = e.name.ends_with(".npy");
+    if (isNamed) e.name.resize(e.name.size() - 4);
+    ranges.emplace_back(e.begin, e.begin + e.size);
     if (!names.insert(e.name).second) return fail("names a tensor twice");
     std::vector<std::byte> head(std::min<uint64_t>(kMostNpyHead, e.inflatedSize));
     if (!EntryReader(contents, e).read(head)) return fail("has an entry that cannot be decompressed");
+    // What else somebody packed with the arrays, such as a text, is none of them.
+    if (!isNamed && !std::string_view(reinterpret_cast<const char*>(head.data()), head.size()).starts_with(kNpyMagic))
+      continue;
     const auto header = npyHeader(head, e.inflatedSize, error);
     if (header) {
       e.header = *header;
@@ -197,8 +203,6 @@ std::optional<std::vector<Entry>> npzEntries(const FileBytes& file, std::string&
     }
     all.push_back(std::move(e));
   }
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const Entry& e : all) ranges.emplace_back(e.begin, e.begin + e.size);
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].first < ranges[i - 1].second) return fail("has entries that overlap");

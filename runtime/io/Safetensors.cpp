@@ -66,16 +66,25 @@ class Reader {
     if (at_ >= text_.size()) return;
     const char c = text_[at_++];
     if (const size_t i = kFrom.find(c); i != std::string_view::npos) return s.push_back(kTo[i]);
-    const uint32_t code = c == 'u' ? hex() : 0;
-    if (c != 'u' || code == 0 || (code >= 0xd800 && code < 0xe000)) {  // names beyond the basic plane are not escaped
+    uint32_t code = c == 'u' ? hex() : 0;
+    if (code >= 0xd800 && code < 0xdc00) code = pairOf(code);
+    if (c != 'u' || code == 0 || (code >= 0xd800 && code < 0xe000)) {
       bad = true;
     } else if (code < 0x80) {
       s.push_back(static_cast<char>(code));
     } else {
-      if (code >= 0x800) s.push_back(static_cast<char>(0xe0 | code >> 12));
+      if (code >= 0x10000) s.push_back(static_cast<char>(0xf0 | code >> 18));
+      if (code >= 0x800) s.push_back(static_cast<char>(code >= 0x10000 ? 0x80 | (code >> 12 & 63) : 0xe0 | code >> 12));
       s.push_back(static_cast<char>(code >= 0x800 ? 0x80 | (code >> 6 & 63) : 0xc0 | code >> 6));
       s.push_back(static_cast<char>(0x80 | (code & 63)));
     }
+  }
+  /// A character beyond the basic plane is escaped as two (RFC 8259, 7); 0 for a half alone.
+  uint32_t pairOf(uint32_t high) {
+    if (text_.substr(at_, 2) != "\\u") return 0;
+    at_ += 2;
+    const uint32_t low = hex();
+    return low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00) : 0;
   }
   uint32_t hex() {
     uint32_t v = 0;

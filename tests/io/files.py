@@ -120,6 +120,22 @@ def named_round_trips():
     for source, name, kind in ("f.npz", "name", "<U1"), ("f.safetensors", "e", "F8_E4M3"):
         done = run(f'let x = load("{source}", name: "{name}")\n')
         expect(done.returncode == 1 and "E0502" in done.stderr and f"({kind}) in `{name}`" in done.stderr, f"foreign {name}")
+    # What is not an array in an .npz file is none of its tensors; an array needs no ending.
+    with zipfile.ZipFile("t.npz", "w") as z:
+        array = io.BytesIO()
+        np.save(array, np.arange(3.0))
+        z.writestr("readme.txt", "two arrays\n")
+        z.writestr("a.npy", array.getvalue())
+        z.writestr("b", array.getvalue())
+    agree('print(sum(load("t.npz", name: "a")), sum(load("t.npz", name: "b")))\n', "3.0 3.0\n", "a text in .npz")
+    done = run('let x = load("t.npz", name: "readme.txt")\n')
+    expect("E0502" in done.stderr and "`a`, `b`" in done.stderr, f"a text in .npz: {done.stderr}")
+    # Names escaped as JSON has them: two halves of a character beyond the basic plane.
+    for escaped, name in (r"a\ud83d\ude00", "a\U0001F600"), (r"\ud83d", None), (r"\ud83d\u0041", None), (r"\ude00", None):
+        header = '{"%s":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}' % escaped
+        pathlib.Path("u.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode() + bytes(8))
+        done = run(f'print(load("u.safetensors", name: "{name}").shape)\n')
+        expect(done.stdout == "[2]\n" if name else "E0502" in done.stderr, f"{escaped}: {done.stdout} {done.stderr}")
     agree('print(load("big.npy")[1999999])\n', "1999999.0\n", "a mapped file")
 
 
@@ -294,6 +310,7 @@ def rows_of_csv():
             ('"1.5", "2"\n', 'let x = load_csv("r.csv")\nprint(x)', "f32[1, 2] @cpu\n[[1.5 2. ]]\n", "numbers in quotes"),
             ('"a, ""b""", 2020\r\n3,"4"\r\n', 'let x = load_csv("r.csv")\nprint(x)', "f32[1, 2] @cpu\n[[3. 4.]]\n", "commas in names"),
             ("1\r2\r3\r", 'let x: i8[3] = load_csv("r.csv")\nprint(x)', "i8[3] @cpu\n[1 2 3]\n", "lines that end in CR alone"),
+            ("", 'let x: f32[N] = load_csv("r.csv")\nprint(x.shape)', "[0]\n", "nothing of rank 1"),
             ("0\n1e-400\nnan\n", 'let x: bool[3] = load_csv("r.csv")\nprint(x)', "bool[3] @cpu\n[false  true  true]\n", "bool")]:
         pathlib.Path("r.csv").write_text(text, encoding="utf-8")
         agree(script + "\n", printed, "csv: " + what)
@@ -301,6 +318,8 @@ def rows_of_csv():
                                  ("1,2\n3,\n", "f32[2, 2]", "an empty cell in row 2"),
                                  # The first row is no heading for numbers that are wrong in it.
                                  ("0x10,2\n3,4\n", "f32[2, 2]", "`0x10` in row 1"), ("1_000\n", "f32[1]", "`1_000` in row 1"), ("1;2\n3;4\n", "f32[2]", "`1;2` in row 1"),
+                                 # Nor is one whose quote is open.
+                                 ('1,"2\n3,4\n', "f32[1, 2]", "not closed in row 1"),
                                  ('1,2"\n', "f32[2]", "`2\"` in row 1"), ("1 2 3\n", "f32[1]", "`1 2 3` in row 1"), ("\xff\xfe1\0\n\0", "f32[1]", "UTF-16"), ("1,2\n3,4\n", "f32[4]", "f32[4]")]:
         pathlib.Path("r.csv").write_bytes(text.encode("latin-1"))
         done = run(f'let x: {declared} = load_csv("r.csv")\nprint(x)\n')
