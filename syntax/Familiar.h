@@ -112,6 +112,9 @@ enum class Form : uint8_t {
   ChainedAssignment,
   TypeBehindName,
   Membership,
+  FormatOutside,
+  DimsOfAnyNumber,
+  NamesOfModule,
 };
 
 struct FamiliarForm {

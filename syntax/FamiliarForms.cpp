@@ -121,6 +121,10 @@ constexpr FamiliarForm kForms[] = {
     {Form::ChainedAssignment, "each name is assigned by itself", "var a = 1\nvar b = 2\na = b = 3\n"},
     {Form::TypeBehindName, "a name is bound with its type after it: `let x: f32 = 1.0`", "x: f32 = 1.0\n"},
     {Form::Membership, "`any([1, 2] == x)` tells whether a tensor has the value", "let x = 3\nprint(x in [1, 3])\n"},
+    {Form::FormatOutside, "a format stands in the braces of a string: `\"{x:.3f}\"`", "let x = 1.0\nprint(x:.3f)\n"},
+    {Form::DimsOfAnyNumber, "dims of any number have one name: `f32[...S]`", "fn f(x: f32[..]) = x\n"},
+    {Form::NamesOfModule, "names are listed: `import optim: adam, step`; `import optim` alone brings `optim.adam`",
+     "import optim: *\n"},
 };
 
 // A form's row stands at its place.
@@ -128,7 +132,7 @@ static_assert([] {
   for (size_t i = 0; i < std::size(kForms); ++i) {
     if (kForms[i].form != static_cast<Form>(i)) return false;
   }
-  return std::size(kForms) == static_cast<size_t>(Form::Membership) + 1;
+  return std::size(kForms) == static_cast<size_t>(Form::NamesOfModule) + 1;
 }());
 }  // namespace
 

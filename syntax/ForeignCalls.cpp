@@ -79,6 +79,24 @@ std::string asShape(const std::vector<ForeignArgument>& sizes) {
   return "[" + text + "]";
 }
 
+/// The same of sizes among which -1 keeps that of `x`, whose dims are counted from the end.
+std::string asExpanded(const std::vector<ForeignArgument>& sizes, const ForeignArgument& x) {
+  std::vector<std::string> dims;
+  for (const ForeignArgument& a : sizes) {
+    if (a.parts.empty())
+      dims.push_back(a.text);
+    else
+      dims.insert(dims.end(), a.parts.begin(), a.parts.end());
+  }
+  std::string text;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == "-1")
+      dims[i] = (x.compound ? "(" + x.text + ")" : x.text) + ".shape[-" + std::to_string(dims.size() - i) + "]";
+    text += (text.empty() ? "" : ", ") + dims[i];
+  }
+  return dims.size() == 1 && sizes[0].parts.empty() && !sizes[0].number ? text : "[" + text + "]";
+}
+
 /// Whether what stands at both sides of a hole keeps an operand apart.
 bool standsApart(std::string_view before, std::string_view behind) {
   while (!before.empty() && before.back() == ' ') before.remove_suffix(1);
@@ -92,7 +110,7 @@ bool standsApart(std::string_view before, std::string_view behind) {
 std::optional<std::string> filled(std::string_view hole, const Given& given, bool apart, std::string_view accelerator) {
   if (hole == "accelerator") return std::string(accelerator);
   const char form = hole.front();
-  if (form == '#' || form == '2') hole.remove_prefix(1);
+  if (form == '#' || form == '2' || form == '-' || form == '~') hole.remove_prefix(1);
   const size_t dot = hole.find('.');
   const auto found = given.find(hole.substr(0, dot));
   if (found == given.end()) return std::nullopt;
@@ -102,6 +120,13 @@ std::optional<std::string> filled(std::string_view hole, const Given& given, boo
     return place < list[0].parts.size() ? std::optional(list[0].parts[place]) : std::nullopt;
   }
   if (form == '#') return asShape(list);
+  if (form == '-') return asExpanded(list, given.at("x")[0]);
+  if (form == '~') {
+    std::string axes;
+    for (size_t i = std::max<size_t>(list[0].parts.size(), 1); i > 0; --i)
+      axes += (axes.empty() ? "-" : ", -") + std::to_string(i);
+    return "[" + axes + "]";
+  }
   if (form == '2') return list[0].parts.empty() ? "[" + list[0].text + ", " + list[0].text + "]" : asShape(list);
   std::string text;
   for (const ForeignArgument& a : list)

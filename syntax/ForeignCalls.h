@@ -28,7 +28,8 @@ struct ForeignCall {
   /// given by name, `%a` a tuple. A parameter in quotes matches that string alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
-  /// window in both dims, `{a.0}` for a part of a tuple, and `<...>` for what goes where an argument in it is not
+  /// window in both dims, `{-*}` for it as a shape in which -1 is what the first argument has there, `{~a}` for that
+  /// many axes from the end, `{a.0}` for a part of a tuple, and `<...>` for what goes where an argument in it is not
   /// given.
   /// `{accelerator}`: the kind of device; `{{` is a brace. Empty where only `help` can tell, "-" where a statement of
   /// it may be left out.

@@ -30,6 +30,8 @@ constexpr std::string_view kPlaced = "the indices come first, and the axis by na
 constexpr std::string_view kLogarithms = "`categorical` draws by logarithms of probabilities";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
 constexpr std::string_view kTime = "`time()` gives the seconds";
+constexpr std::string_view kSorted = "`sort` gives the values alone; `argsort` gives where they were";
+constexpr std::string_view kSliced = "a part is written as an index: `x[a : b]`, or `x[a :+ n]` for n from a on";
 
 constexpr ForeignCall kCalls[] = {
     // Rows of numbers, products and random numbers.
@@ -166,8 +168,8 @@ constexpr ForeignCall kCalls[] = {
     {.call = "float(\"-inf\")", .text = "-inf", .help = "infinity is `inf`"},
     {.call = "float(\"nan\")", .text = "nan"},
     // What draws random numbers.
-    {.call = "rand(*)", .text = "rand({#*})", .form = kPrefixed},
-    {.call = "randn(*, -requires_grad)", .text = "randn({#*})", .form = kPrefixed},
+    {.call = "rand(*, dtype, -requires_grad)", .text = "rand({#*}<, dtype: {dtype}>)", .form = kPrefixed},
+    {.call = "randn(*, dtype, -requires_grad)", .text = "randn({#*}<, dtype: {dtype}>)", .form = kPrefixed},
     {.call = "standard_normal(size)", .text = "randn({#size})", .form = kPrefixed},
     {.call = "randn_like(x)", .text = "randn({x}.shape)", .form = kPrefixed},
     {.call = "rand_like(x)", .text = "rand({x}.shape)", .form = kPrefixed},
@@ -183,6 +185,18 @@ constexpr ForeignCall kCalls[] = {
      .text = "gather({x}, {index}, axis: {dim})",
      .apart = true,
      .help = "the indices come first, and the axis by name"},
+    {.call = "take_along_dim(x, indices, dim)",
+     .text = "take_along_axis({x}, {indices}, axis: {dim})",
+     .help = "it is called `take_along_axis`"},
+    {.call = "narrow(x, !dim=0, start, length)", .text = "{x}[{start} :+ {length}]", .help = kSliced},
+    {.call = "narrow(x, !dim=1, start, length)", .text = "{x}[:, {start} :+ {length}]", .help = kSliced},
+    {.call = "narrow(x, !dim=-1, start, length)", .text = "{x}[..., {start} :+ {length}]", .help = kSliced},
+    {.call = "narrow(*)", .text = "", .help = kSliced},
+    {.call = "select(x, !dim=0, index)", .text = "{x}[{index}]", .help = kSliced},
+    {.call = "select(x, !dim=1, index)", .text = "{x}[:, {index}]", .help = kSliced},
+    {.call = "select(x, !dim=-1, index)", .text = "{x}[..., {index}]", .help = kSliced},
+    {.call = "select(*)", .text = "", .help = kSliced},
+    {.call = "expand(x, *)", .text = "broadcast_to({x}, {-*})", .help = "a dim that stays is `x.shape[-1]`"},
     {.call = "repeat_interleave(x, n, dim)", .text = "repeat({x}, {n}<, axis: {dim}>)"},
     {.call = "repeat(x, *)",
      .text = "tile({x}, {#*})",
@@ -233,8 +247,14 @@ constexpr ForeignCall kCalls[] = {
     {.call = "sort(x, dim, descending)",
      .text = "sort({x}<, axis: {dim}><, descending: {descending}>)",
      .form = kTorch,
-     .help = "`sort` gives the values alone; `argsort` gives where they were",
+     .help = kSorted,
      .second = "argsort({x}<, axis: {dim}><, descending: {descending}>)"},
+    {.call = "sort(x, :dim, descending)",
+     .text = "sort({x}, axis: {dim}<, descending: {descending}>)",
+     .form = kMethod,
+     .apart = true,
+     .help = kSorted,
+     .second = "argsort({x}, axis: {dim}<, descending: {descending}>)"},
     {.call = "floor(x)", .text = "i64(floor({x}))", .form = kPython, .help = kWhole},
     {.call = "ceil(x)", .text = "i64(ceil({x}))", .form = kPython, .help = kWhole},
     {.call = "trunc(x)", .text = "i64(trunc({x}))", .form = kPython, .help = kWhole},

@@ -162,6 +162,16 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     reporter_.mark(span.begin);
     if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
     std::vector<Edit> edits = wordEdits(*f, *t, place);
+    const auto isBehind = [&](size_t n, size_t type) {
+      const size_t i = t->getTokenIndex() + n;
+      return i < parser.getTokenStream()->size() && parser.getTokenStream()->get(i)->getType() == type;
+    };
+    if (f->replacement == "struct" && (isBehind(2, T::LPAREN) || isBehind(2, T::COLON))) {  // of Python
+      d.help(
+          "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
+          "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`");
+      return;
+    }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};
     const bool imports = f->name == "as" && starts(first, T::IMPORT);
     d.help(Help{imports ? "an import keeps its name" : std::string(f->help), std::move(edits)});
@@ -228,6 +238,14 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperator
   }
   if (!known->replacement.empty()) {
     d.help(std::string(known->help), {{at, std::string(known->replacement)}});
+    return;
+  }
+  if (s == "\\") {  // the lines become one
+    const size_t next = reporter.text().find_first_not_of(" \t\r\n", at.end);
+    const bool ends = next != std::string_view::npos &&
+                      reporter.text().substr(at.end, next - at.end).find('\n') != std::string_view::npos;
+    d.help(Help{std::string(known->help),
+                ends ? std::vector<Edit>{{reporter.span(at.begin, next), ""}} : std::vector<Edit>{}});
     return;
   }
   const auto mended = !operators ? std::nullopt : s == "?" ? operators->choice(at.begin) : operators->bits(at.begin);

@@ -132,6 +132,8 @@ class Helper : private SyntaxView {
       return say(Form::Comprehension, {{at, "tabulate([" + over.substr(6, over.size() - 7) + "], " + lambda + ")"}});
     if (over.starts_with("range(") && over.back() == ')')
       return say(Form::Comprehension, {{at, "map(" + lambda + ", arange(" + over.substr(6) + ")"}});
+    if (over.starts_with("0..") && over.find(" by ") == std::string::npos)
+      return say(Form::Comprehension, {{at, "tabulate([" + over.substr(3) + "], " + lambda + ")"}});
     if (over.find("range(") != std::string::npos || over.find("..") != std::string::npos)
       return say(Form::Comprehension);
     return say(Form::Comprehension, {{at, "map(" + lambda + ", " + over + ")"}});
@@ -245,6 +247,7 @@ class Helper : private SyntaxView {
     if (at_ == T::COMMA && starts(T::IMPORT) && !may(T::COMMA))
       return say(Form::SeveralModules, {{span(), "; import"}});
     if (at_ == T::COMMA && p_.complete && p_.first == p_.before && prior(T::NAME)) return say(Form::SeveralAssigned);
+    if (at_ == T::STAR && starts(T::IMPORT)) return say(Form::NamesOfModule);
     if (at_ == T::LBRACK && (prior(T::LET) || prior(T::VAR))) return say(Form::PatternInBrackets);
     const bool changes = at_ == T::ADD_EQ || at_ == T::SUB_EQ || at_ == T::MUL_EQ || at_ == T::DIV_EQ;
     if (changes && binds && p_.first)
@@ -256,6 +259,7 @@ class Helper : private SyntaxView {
     if (at_ == T::ASSIGN && prior(T::DOTS)) return say(Form::InclusiveRange);
     if (at_ == T::DOTS && may(T::BY)) return say(Form::RangeStep, {{span(), " by "}});
     if (at_ == T::ASSIGN && starts(T::FOR) && back(2, T::LPAREN) && back(3, T::FOR)) return say(Form::CountingLoop);
+    if (at_ == T::DOTS && starts(T::FN) && (prior(T::LBRACK) || prior(T::COMMA))) return say(Form::DimsOfAnyNumber);
     if (at_ == T::DOTS && (prior(T::LBRACK) || may(T::RBRACK))) return say(Form::SliceByDots, {{span(), ":"}});
     return false;
   }
@@ -434,6 +438,12 @@ class Helper : private SyntaxView {
         if (startsStatement(p_.before)) say(Form::LambdaValue);
         break;
       case T::DOT:
+        if (prior(T::COLON) && back(2, T::NAME) && (back(3, T::LPAREN) || back(3, T::COMMA))) {  // print(x:.3f)
+          const Token* end = outside(2, [](size_t type) { return type == T::COMMA; });
+          const Span value = position(span(*back(2)).begin, end ? span(*end).begin : span().end);
+          say(Form::FormatOutside, {{value, "\"{" + between(value.begin, value.end) + "}\""}});
+          break;
+        }
         if (next(T::INT)) say(Form::LeadingDot, {{before(span()), "0"}});
         break;
       case T::IF: choice(); break;

@@ -141,6 +141,8 @@ void TokenFilter::take(TokenPtr t) {
   endStatement(*t);
   if (!doc_.empty()) docs_[t->getStartIndex()] = std::exchange(doc_, {});
 
+  if (last_ == T::COMMA && type != T::RPAREN && !open_.empty() && !open_.back().equals.empty())
+    ++open_.back().argumentsBehind;
   switch (type) {
     case T::LPAREN:
     case T::LBRACK:
@@ -276,13 +278,19 @@ bool TokenFilter::namesArgument(const Token& equals) const {
 /// One error for all of a call; they are read as colons, so that the call is checked as it is meant.
 void TokenFilter::reportEquals(const Open& call) {
   if (call.equals.empty()) return;
+  // Arguments with names come last everywhere: behind this one there is one without.
+  if (call.argumentsBehind >= call.equals.size()) {
+    reporter_.report(Code::E0101, call.equals[0], "expected `==`, found `=`")
+        .help(std::string(formHelp(Form::Equality)), {{call.equals[0], "=="}});
+    return;
+  }
   std::vector<Edit> edits;
   for (const Span s : call.equals) {
     size_t end = s.end;
     while (end < stream_.text().size() && stream_.text()[end] == ' ') ++end;
     edits.push_back({reporter_.span(s.begin, end), ": "});
   }
-  reporter_.reportMended(Code::E0101, call.equals[0], "expected `:` behind the name of an argument, found `=`")
+  reporter_.reportMended(Code::E0101, call.equals[0], "expected `:` after the name of an argument, found `=`")
       .help(Help{std::string(formHelp(Form::ArgumentEquals)), std::move(edits)});
 }
 

@@ -64,13 +64,19 @@ class WordHelper : private SyntaxView {
     return {{statement, text}};
   }
 
-  /// `import numpy as np`
+  /// `import numpy as np`; what is read through the other name is read through the module's own.
   std::vector<Edit> importedAs() const {
     if (!starts(T::IMPORT) || !p_.before || !is(1, T::NAME)) return {};
     const Span whole = position(span(*p_.first).begin, span(*behindWord(1)).end);
     const std::string from = between(span(*p_.first).end, wordSpan().begin);
     if (const auto instead = importedInstead(from, {})) return replacedBy(whole, *instead);
-    return {{position(span(*p_.before).end, span(*behindWord(1)).end), ""}};
+    std::vector<Edit> edits = {{position(span(*p_.before).end, span(*behindWord(1)).end), ""}};
+    const std::string other = behindWord(1)->getText(), name = p_.before->getText();
+    for (ssize_t n = 2; behindWord(n); ++n) {
+      if (is(n, T::NAME) && is(n + 1, T::DOT) && !is(n - 1, T::DOT) && behindWord(n)->getText() == other)
+        edits.push_back({span(*behindWord(n)), name});
+    }
+    return edits;
   }
 
   /// `from torch import nn`, `from nn import linear`

@@ -237,7 +237,12 @@ Val tabulate(BuiltinCall& k) {
   Val v = overIndices(k, *shape, fixed);
   if (v.poison()) return v;
   if (!v.is(Val::Kind::Tensor) || v.tensor->type.shape != *shape) {
-    return k.fail(Code::E0202, "the function of `tabulate` must give one value for each index");
+    auto d = k.context.error(Code::E0202, k.span, "the function of `tabulate` must give one value for each index");
+    const Span f = k["f"].span;
+    if (shape->size() == 1 && v.is(Val::Kind::Tensor) && f.valid())
+      d.help("a list has a tensor for each index",
+             {{k.span, "list(" + std::to_string((*shape)[0]) + ", " + std::string(k.context.sources.text(f)) + ")"}});
+    return d;
   }
   return v;
 }

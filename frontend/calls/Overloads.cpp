@@ -128,6 +128,16 @@ Val Overloads::callOverloads(const FnValue& f, CallArgs& args) {
   if (const FnDecl* d = pickOverload(f.overloads, first)) return functions_.callDecl(*d, args);
   auto d = context_.error(Code::E0203, args.callee,
                           "no function `" + f.name + "` takes " + (first ? describe(*first) : "no argument"));
+  // `optim.step(m, s, g)`: the value that they are declared for is another argument.
+  for (const CallArg& a : args.args) {
+    const FnDecl* meant = a.name.empty() && a.value.is(Kind::Struct) ? ofStruct(f.overloads, a.value) : nullptr;
+    if (!meant || !first || &a.value == first) continue;
+    d.note(meant->stmt->name.span, "it is " + signatureText(*meant));
+    if (const std::string own(context_.sources.text(a.span)); first->span.valid() && !own.empty())
+      d.help("`" + own + "` comes first",
+             {{first->span, own}, {a.span, std::string(context_.sources.text(first->span))}});
+    return d;
+  }
   for (const FnDecl* o : f.overloads) d.note(o->stmt->name.span, "there is " + signatureText(*o));
   return d;
 }

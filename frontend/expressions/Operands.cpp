@@ -18,6 +18,7 @@
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "ir/DeviceTable.h"
 
 namespace tenc::frontend {
 
@@ -46,6 +47,17 @@ bool isRoundedLiteral(const Val& v) {
   return false;
 }
 
+/// What a string among the operands is written as that holds the name of a device.
+std::optional<Edit> quotedDevice(Context& context, const std::vector<Val>& operands) {
+  for (const Val& v : operands) {
+    const std::string_view text = v.is(Val::Kind::String) && v.span.valid() ? context.sources.text(v.span) : "";
+    if (text.size() < 3 || text.front() != '"') continue;
+    const std::string name(text.substr(1, text.size() - 2));
+    if (ir::DeviceTable::couldBe(name)) return Edit{v.span, name};
+  }
+  return std::nullopt;
+}
+
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
 }  // namespace
 
@@ -61,6 +73,8 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
     if (!ownDType(v)) {
       auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
                              "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
+      if (const auto named = v.is(Val::Kind::Device) ? quotedDevice(context, operands) : std::nullopt)
+        d.help("a device is written without quotes", {*named});
       if (opName == "[ ]" && v.is(Val::Kind::String)) d.help("a tuple holds strings", asTuple(context.sources, span));
       if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format))) {
         const bool percent = opName == "%" && operands.size() == 2 && &v == &operands[0];

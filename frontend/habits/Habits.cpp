@@ -172,6 +172,25 @@ bool Habits::foreignCall(const ast::Expr& call) {
   return true;
 }
 
+namespace {
+/// The innermost module of the path that there is something to say of: `lr_scheduler` of `optim.lr_scheduler.StepLR`.
+const syntax::Familiar* partWithHelp(const ast::Expr& member) {
+  for (const ast::Expr* m = member.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get()) {
+    const syntax::Familiar* known = syntax::familiarName(m->text);
+    if (known && !known->prefix && !known->help.empty()) return known;
+  }
+  return nullptr;
+}
+}  // namespace
+
+void Habits::offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole) {
+  const std::string near = nearest(name, scopes_.visibleNames());
+  if (near.empty())
+    d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain ops` lists them");
+  else
+    d.help("operations have no prefix: did you mean `" + near + "`?", {{whole, near}});
+}
+
 bool Habits::foreignPrefix(const ast::Expr& member) {
   if (moduleNotImported(member)) return true;
   if (!hasForeignPrefix(member, scopes_)) return false;
@@ -195,8 +214,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
   else if (known && !known->help.empty())
     d.help(std::string(known->help));
+  else if (const syntax::Familiar* part = partWithHelp(member))
+    d.help(std::string(part->help));
   else
-    d.help("operations have no prefix: `zeros([2, 3])`");
+    offerOperation(d, name, whole);
   return true;
 }
 

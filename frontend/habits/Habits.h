@@ -35,6 +35,8 @@ class Habits {
   void methodsOfTorch(const ast::Expr& root);
   /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
   bool throughBuiltIn(const ast::Expr& call);
+  /// Says that there is no such operation, or which one is meant.
+  void offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole);
   /// Reports `"{}".format(x)`.
   bool formatMethod(const ast::Expr& call);
 

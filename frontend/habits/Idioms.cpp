@@ -369,12 +369,14 @@ Help withoutMark(Context& context, const ast::Annotation& mark) {
 std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* fn = file ? placeIn(*file, type.span).statement : nullptr;
-  const bool shape = type.path.size() == 2 && type.path[1].text == "shape" && type.args.size() == 1 &&
-                     type.args[0]->kind == ast::TypeExpr::Kind::Int;
+  const bool size = type.path.size() == 2 && type.path[1].text == "size" && type.args.empty();
+  const bool shape = size || (type.path.size() == 2 && type.path[1].text == "shape" && type.args.size() == 1 &&
+                              type.args[0]->kind == ast::TypeExpr::Kind::Int);
   if (!fn || fn->kind != StmtKind::Fn || !shape) return std::nullopt;
   for (const ast::FnParam& p : fn->params) {
     if (p.name.text != type.path[0].text) continue;
-    const auto place = static_cast<size_t>(type.args[0]->integer);
+    const auto place = size ? 0 : static_cast<size_t>(type.args[0]->integer);
+    if (size && p.type && p.type->args.size() != 1) return std::nullopt;
     const bool pack = p.type && std::any_of(p.type->args.begin(), p.type->args.end(),
                                             [](const ast::TypePtr& a) { return a->kind == ast::TypeExpr::Kind::Pack; });
     if (!p.type || pack || place >= p.type->args.size())

@@ -8,6 +8,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Constants.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -66,9 +67,13 @@ Val Constants::paramOf(const ast::Stmt& decl) {
     const uint32_t end = decl.name.span.end;
     if (known) d.help("say what it takes", {{Span{decl.name.span.file, end, end}, std::string(": ") + known}});
   } else if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
-    v = context_.fail(Code::E0504, decl.type ? decl.type->span : decl.span,
-                      std::string("a param is i64, f32, f64, bool or str") +
-                          (decl.type ? ", not " + std::string(context_.sources.text(decl.type->span)) : ""));
+    auto d = context_.error(Code::E0504, decl.type ? decl.type->span : decl.span,
+                            std::string("a param is i64, f32, f64, bool or str") +
+                                (decl.type ? ", not " + std::string(context_.sources.text(decl.type->span)) : ""));
+    const syntax::Familiar* known = plain ? syntax::familiarName(type) : nullptr;
+    if (known && !known->asType.empty())
+      d.help(std::string(known->help), {{decl.type->span, std::string(known->asType)}});
+    v = d;
   } else if (auto given = context_.options.params.find(name);
              given != context_.options.params.end() && ofScript_.contains(&decl)) {
     const std::optional<std::string>& text = given->second;

@@ -358,6 +358,16 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         modules_[key] = nullptr;
         return nullptr;
       }
+      // `import nn.linear`
+      const size_t slash = name.rfind('/');
+      const std::string module = slash == std::string::npos ? "" : name.substr(0, slash);
+      if (statement && !module.empty() && (findBeside(module) || stdModule(module))) {
+        std::replace(path.begin(), path.end(), '/', '.');
+        d.help("names of a module stand after a colon",
+               {{statement->span, "import " + path.substr(0, slash) + ": " + path.substr(slash + 1)}});
+        modules_[key] = nullptr;
+        return nullptr;
+      }
     }
     suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
             syntax::familiarName(name), Among::Few);

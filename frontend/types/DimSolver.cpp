@@ -70,7 +70,7 @@ bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, con
       if (name == "_") return true;
       if (value < 0 && who.dim) {
         context_.fail(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                      who.what + " has dim " + std::to_string(who.size) + ", which is not `" +
+                      who.ofDim() + " has dim " + std::to_string(who.size) + ", which is not `" +
                           std::string(context_.sources.text(who.dim->span)) + "` for any dim: `" + name +
                           "` would be " + std::to_string(value));
         return false;
@@ -86,7 +86,7 @@ bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, con
     const std::string written(context_.sources.text(t.span));
     const bool literal = t.kind == TypeKind::Int;
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                            who.what + " has dim " + std::to_string(value) + " where " +
+                            who.ofDim() + " has dim " + std::to_string(value) + " where " +
                                 (literal ? std::to_string(*known) : "`" + written + "` = " + std::to_string(*known)) +
                                 " is declared");
     noteDims(d, t, g);
@@ -106,7 +106,7 @@ bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, con
     if (factor == 0 || value % factor != 0) {
       auto d =
           context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                         who.what + " has dim " + std::to_string(who.dim ? who.size : value) + ", which is not `" +
+                         who.ofDim() + " has dim " + std::to_string(who.dim ? who.size : value) + ", which is not `" +
                              std::string(context_.sources.text((who.dim ? who.dim : &t)->span)) + "` for any integer");
       noteDims(d, t, g);
       return false;

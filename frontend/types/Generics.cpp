@@ -8,6 +8,11 @@
 
 namespace tenc::frontend {
 
+std::string Target::ofDim() const {
+  const bool several = whole && whole->is(Val::Kind::Tensor) && whole->tensor->type.rank() > 1;
+  return several ? what + ", " + describe(*whole) + "," : what;
+}
+
 Generics genericsOf(const FnDecl& decl) {
   Generics g;
   g.unit = decl.unit;

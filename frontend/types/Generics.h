@@ -33,6 +33,10 @@ struct Target {
   bool inRegion = false;               ///< an assignment in a loop or branch of its variable: E0209
   const ast::TypeExpr* dim = nullptr;  ///< inside of a dim: all of it, and its size
   int64_t size = 0;
+  const Val* whole = nullptr;  ///< the tensor that a dim is of
+
+  /// The subject of a sentence about one of its dims.
+  std::string ofDim() const;
 };
 
 /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound

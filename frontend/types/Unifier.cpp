@@ -114,7 +114,9 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     if (v.span.valid() && (!isNumber || type.shape.empty())) d.help("`" + asked + "(...)` converts");
     return d;
   }
-  if (!dimSolver_.unifyDims(t.args, type.shape, g, who, t)) return context_.lost();
+  Target of = who;
+  of.whole = &r;
+  if (!dimSolver_.unifyDims(t.args, type.shape, g, of, t)) return context_.lost();
   return r;
 }
 

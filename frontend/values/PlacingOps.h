@@ -22,8 +22,8 @@ class PlacingOps {
   Val moveToPlaces(const Val& v, const Ty& type, Span span);
   /// The innermost `@d` around what is lowered now.
   ir::Op* annotationAround();
-  /// The value of a `let`, or the first of a `var` or a loop: what is bound outside the `@d` block around here enters it
-  /// (P4 b), so that the new name is one of the block's own. Pinned fields stay.
+  /// The value of a `let`, or the first of a `var` or a loop: what is bound outside the `@d` block around here enters
+  /// it (P4 b), so that the new name is one of the block's own. Pinned fields stay.
   Val enterAnnotation(const Val& v);
   /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
   Val keepPlace(const Val& v);
