@@ -1,6 +1,7 @@
 #include "syntax/Layout.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 namespace tenc::syntax {
@@ -82,12 +83,28 @@ class Line {
         if (c == ',' || c == ')' || c == ']') noBlank();
         out_ += c;
         if (c == ',') out_ += ' ';
+        if (c == ':' && endsName(s, i)) out_ += ' ';
         if (std::string_view("()[]{}").find(c) != std::string_view::npos) brackets_ += c;
         ++i;
       }
     }
     noBlank();
     codeEnd_ = out_.size();
+  }
+
+  /// Whether the colon at `i` ends the name of a parameter, a field or an argument: `a:f32`. In brackets it is that of
+  /// a slice, and `cuda:0` is one word.
+  bool endsName(std::string_view s, size_t i) const {
+    size_t last = brackets_.size();
+    for (int depth = 0; last > 0; --last) {
+      const bool opens = std::string_view("([{").find(brackets_[last - 1]) != std::string_view::npos;
+      if (opens && depth == 0) break;
+      depth += opens ? -1 : 1;
+    }
+    const bool slice = last > 0 && brackets_[last - 1] == '[';
+    const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    return !slice && i > 0 && letter(s[i - 1]) && i + 1 < s.size() && letter(s[i + 1]) &&
+           std::isdigit(static_cast<unsigned char>(s[i + 1])) == 0;
   }
 
   static size_t stringEnd(std::string_view s, size_t i) {
@@ -108,6 +125,17 @@ size_t countGroups(Brackets begin, Brackets end) {
   return count;
 }
 
+/// Whether each line goes on with the one above: a comment as the code below it does.
+std::vector<bool> continuing(const std::vector<Line>& lines) {
+  std::vector<bool> all(lines.size());
+  bool below = false;
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (!lines[i].empty() && !lines[i].startsWithComment()) below = lines[i].continues();
+    all[i] = below;
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string layOut(std::string_view text) {
@@ -117,10 +145,15 @@ std::string layOut(std::string_view text) {
   std::vector<size_t> open;
   size_t groups = 0;
   bool goesOn = false, gap = false;
+  std::vector<Line> lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const Line line(text.substr(0, end));
+    lines.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  const std::vector<bool> continues = continuing(lines);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
     if (line.empty()) {
       gap = !out.empty();
       continue;
@@ -131,7 +164,7 @@ std::string layOut(std::string_view text) {
     const auto kept = open.end() - static_cast<std::ptrdiff_t>(closers);
     auto levels = countGroups(open.begin(), kept);
     if (closers > 0 && kept != open.begin() && *(kept - 1) == *kept) --levels;
-    if (closers == 0 && (line.continues() || goesOn)) ++levels;
+    if (closers == 0 && (continues[i] || goesOn)) ++levels;
     out.append(kIndent * levels, ' ');
     out += line.text() + '\n';
     size_t least = open.size(), closed = 0;
