@@ -30,6 +30,7 @@ struct Familiar {
   std::array<FamiliarCall, 6> calls{};  ///< what whole calls become; without operands there are no more
   bool prefix = false;                  ///< a module of another library: `np.zeros`
   bool keyword = false;                 ///< the replacement is a word of the grammar
+  bool refused = false;                 ///< nothing of the module has a place in TL
   bool layer = false;                   ///< stands in the module `nn`
   std::string_view inSubscript{};       ///< what it is between the brackets of an index
   std::string_view asDType{};           ///< the dtype that it means as a value, such as `dtype=float` of NumPy

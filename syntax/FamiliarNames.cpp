@@ -28,6 +28,8 @@ constexpr std::string_view kSpecial =
 constexpr std::string_view kWindows = "windows are in a module: `signal.hann_window(n)` after `import signal`";
 constexpr std::string_view kClipping = "`optim.clip(g, 1.0)` gives the clipped gradient and its norm before";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
+constexpr std::string_view kWeights =
+    "weights are made by functions: `init.kaiming([8, 4])`, `init.xavier([8, 4])` after `import init`";
 constexpr std::string_view kReal = "numbers are real: `x` itself will do";
 constexpr std::string_view kTrapezoid = "write `sum((y[1:] + y[:-1]) / 2.0) * dx`";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
@@ -349,12 +351,23 @@ constexpr Familiar kNames[] = {
      .calls = {{{.operands = 1, .pattern = "$1.device"}}}},
     {.name = "reversed",
      .help = "a range is counted down by `rev(0..n)`, a tensor turned by `flip(x)`",
-     .calls = {{{.operands = 1, .pattern = "rev(#1)", .form = kFunction, .position = kRange}}}},
+     .calls = {{{.operands = 1,
+                 .pattern = "rev(#1)",
+                 .form = kFunction,
+                 .position = kRange,
+                 .example = "for i in reversed(range(3)) { print(i) }\n"}}}},
+    {.name = "mps", .help = "devices are `cpu`, and `cuda:0` and on", .refused = true},
+    {.name = "xpu", .help = "devices are `cpu`, and `cuda:0` and on", .refused = true},
+    {.name = "DataLoader", .help = "`data.batches(n, size: 32)` gives the rows of each batch, after `import data`"},
+    {.name = "kaiming_uniform_", .help = kWeights},
+    {.name = "kaiming_normal_", .help = kWeights},
+    {.name = "xavier_uniform_", .help = kWeights},
+    {.name = "xavier_normal_", .help = kWeights},
     {.name = "plt", .help = "TL draws no charts: `save(\"x.npy\", x)` hands values to a program that does"},
     {.name = "lr_scheduler",
      .help = "rates follow from the step: `optim.cosine(step, total, peak)`, `optim.warmup(step, 100)`"},
     {.name = "utils", .help = "`optim.clip(g, 1.0)` clips gradients, `nn.size(m)` counts what a model holds"},
-    {.name = "init", .help = "weights are made by functions: `init.kaiming([8, 4])` after `import init`"},
+    {.name = "init", .help = kWeights},
     {.name = "var", .help = "the variance is `variance(x)`; `correction: 1` divides by n - 1, as PyTorch does"},
     // What others have by another name, or not as one function.
     {.name = "expit", .replacement = "sigmoid"},

@@ -146,7 +146,7 @@ constexpr Familiar kCharacters[] = {
     {.name = "!", .replacement = "not ", .help = "logical not is `not`", .example = "print(!true)\n"},
     {.name = "'", .replacement = "\"", .help = "strings are written in double quotes", .example = "print('a')\n"},
     {.name = "\\",
-     .help = "a line goes on after an operator, a comma or an open bracket: leave `\\` out",
+     .help = "a line goes on after an operator, a comma or an open bracket: leave the backslash out",
      .example = "let x = 1 + \\\n    2\n"},
     {.name = "?", .help = "a choice is written `if c { a } else { b }`", .example = "print(true ? 1)\n"},
     {.name = "\r",

@@ -7,9 +7,9 @@ namespace tenc::syntax {
 namespace {
 
 /// Libraries whose operations have no prefix here, and those that TL needs nothing of.
-constexpr std::string_view kLibraries[] = {"numpy",  "torch",       "jax",         "math",      "time",
-                                           "os",     "sys",         "typing",      "functools", "itertools",
-                                           "random", "collections", "dataclasses", "scipy",     "__future__"};
+constexpr std::string_view kLibraries[] = {"numpy",       "torch",  "jax",        "math",      "time",   "os",
+                                           "sys",         "typing", "functools",  "itertools", "random", "collections",
+                                           "dataclasses", "scipy",  "__future__", "matplotlib"};
 
 struct Module {
   std::string_view path, here;

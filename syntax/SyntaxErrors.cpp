@@ -248,6 +248,11 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperator
                 ends ? std::vector<Edit>{{reporter.span(at.begin, next), ""}} : std::vector<Edit>{}});
     return;
   }
+  const size_t last = at.begin == 0 ? std::string_view::npos : reporter.text().find_last_not_of(' ', at.begin - 1);
+  if (s == "?" && last != std::string_view::npos && (reporter.text()[last] == '[' || reporter.text()[last] == ',')) {
+    d.help(std::string(formHelp(Form::DimByColon)));
+    return;
+  }
   const auto mended = !operators ? std::nullopt : s == "?" ? operators->choice(at.begin) : operators->bits(at.begin);
   d.help(Help{
       std::string(known->help),

@@ -31,12 +31,24 @@ bool contains(const std::vector<ast::ExprPtr>& parts, const ast::Expr& e) {
 
 }  // namespace
 
+namespace {
+/// Whether one call is what becomes of a range that the other gives: `reversed(range(3))`.
+bool turns(const ast::Expr& e, const ast::Expr& call) {
+  if (e.kind != ExprKind::Call || e.arguments.size() != 1 || e.arguments[0].value.get() != &call) return false;
+  if (e.args[0]->kind != ExprKind::Name) return false;
+  const auto rows = syntax::familiarCalls(e.args[0]->text);
+  return std::any_of(rows.begin(), rows.end(), [](const FamiliarCall& r) {
+    return r.operands == 1 && r.position == FamiliarCall::Position::Range;
+  });
+}
+}  // namespace
+
 Beside besideOf(const ast::File& file, const ast::Expr& call) {
   Beside found = Beside::Nothing;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     if (s.kind == StmtKind::Expr && s.value.get() == &call) found = Beside::Statement;
-    if (s.kind == StmtKind::For && s.lo.get() == &call && !s.hi) found = Beside::Range;
+    if (s.kind == StmtKind::For && s.lo && (s.lo.get() == &call || turns(*s.lo, call)) && !s.hi) found = Beside::Range;
   };
   visitor.onExpression = [&](const ast::Expr& e) {
     const bool operation = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary;

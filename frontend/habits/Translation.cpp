@@ -117,6 +117,10 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   const ast::Expr& root = rootOfMember(callee);
   const syntax::Familiar* head = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
   const bool layers = head != nullptr && head->layer && head->replacement.empty();
+  for (const ast::Expr* m = callee.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get()) {
+    const syntax::Familiar* part = syntax::familiarName(m->text);
+    if (part != nullptr && part->refused) return std::nullopt;
+  }
   if (hasForeignPrefix(callee, scopes_)) {
     const std::vector<const ForeignCall*> rows = syntax::foreignCalls(name);
     const bool layer = std::any_of(rows.begin(), rows.end(), [](auto* r) { return r->form == Form::Layer; });
