@@ -1,6 +1,8 @@
 #include "transforms/Batch.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "ir/Causes.h"
@@ -156,7 +158,7 @@ std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const s
     if (mask[i]) t.shape.insert(t.shape.begin(), n_);
     bind(lane, {to.body->addArg(t, lane->name), mask[i]});
   }
-  moves_ = moves(*from.body);
+  moves_ = moves(*from.body) || std::set<std::string>(from.paramPlaces.begin(), from.paramPlaces.end()).size() > 1;
   if (masked) mask_ = to.body->addArg({DType::Bool, {n_}, {}});
   if (!body(*from.body)) return std::nullopt;
   Values results;

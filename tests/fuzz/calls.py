@@ -4,8 +4,8 @@
     python calls.py --tenc PATH [--count 100] [--first 0] [--keep DIR]
 
 A random function of two vectors, each on a device of its own, that its type names or that is a variable of the function, moves
-parts of them, updates elements, and has its result on a third device. It is called once or twice with vectors on
-several devices, and differentiated in every mode, mapped, and both. The same script with `cpu` for all devices is the oracle.
+parts of them, updates elements, scans and maps them, assigns them in branches and blocks, and has its result on a third
+device. It is called once or twice with vectors on several devices, and differentiated in every mode, mapped, and both. The same script with `cpu` for all devices is the oracle.
 Closes with `N passed, N failed`."""
 import random
 import sys
@@ -22,6 +22,7 @@ FORMS = ["grad(f)(a)", "jvp(f)(a, b)", "vjp(f)(a, 0.5)", "value_and_grad(f)(a)",
 class Script:
     def __init__(self, seed):
         self.r = random.Random(seed)
+        self.wide = seed % 2 == 1  # with statements of more kinds
         # Where a parameter is: as its type says, and where the caller puts its argument.
         self.x, self.y = [(d, d) if self.r.random() < 0.5 else (v, d) for v, d in (("D", self.place()), ("E", self.place()))]
         self.form = self.r.choice(FORMS)
@@ -56,6 +57,24 @@ class Script:
 
     def anywhere(self): return self.r.choice([self.x[0], self.y[0], "cpu"])
 
+    def further(self, at, i):
+        """A statement of another kind, which makes a vector or assigns to one."""
+        kind = self.r.random()
+        name, place = self.r.choice(self.variables)
+        if kind < 0.6:
+            made = f"w{i}"
+            if kind < 0.25: value = f"scan(|c, e| (c * 0.5 + e, c * e), {self.vector(at)}[0], {self.vector(at)}).1"
+            elif kind < 0.4: value = f"map(|e| tanh(e) * {self.number(at, 2)}, {self.vector(at)})"
+            else: value = f"checkpoint(|z| tanh(z * {self.number(at, 2)}))({self.vector(at)})"
+            self.variables.append((made, at))
+            return f"var {made} = {value}"
+        if kind < 0.7: return f"{name} *= reduce(|c, e| c * 0.5 + e, {self.vector(place)}[1], {self.vector(place)})"
+        if kind < 0.85 and "vmap" not in self.form:
+            least = self.r.choice(["-9.0", "0.0", "9.0"])
+            update = f"{name}[{self.index()}] *= {self.number(place)}"
+            return f"if sum({self.vector('cpu')}) > {least} {{ {name} = {self.vector(place)} }} else {{ {update} }}"
+        return f"@{place} {{ {name} = {name} * {self.number(place, 2)} + tanh({self.r.choice(self.variables)[0]}) }}"
+
     def body(self, result):
         lines = []
         for i in range(self.r.randrange(3)):
@@ -69,6 +88,7 @@ class Script:
                 if self.r.random() < 0.3: update = f"{name} {self.r.choice(['+=', '*='])} {self.vector(place)}"
                 lines.append(f"for i in 0..3 {{ {update} }}" if self.counters else update)
                 self.counters = []
+            if self.wide: lines.append(self.further(at, i))
         return lines + [f"tanh({self.vector(result)})"]
 
     def text(self):
