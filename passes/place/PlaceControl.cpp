@@ -14,21 +14,7 @@ void Inference::loop(Op& op, size_t first, size_t lead) {
   }
 }
 
-std::set<std::string> Inference::placesOfUsers(const Value& v) {
-  std::set<std::string> found;
-  std::unordered_set<const Value*> seen;
-  addPlacesOfUsers(v, found, seen);
-  return found;
-}
-
-std::string Inference::placeOfUsers(const Value& v) {
-  const std::set<std::string> found = placesOfUsers(v);
-  return found.size() == 1 ? *found.begin() : ambient();
-}
-
-void Inference::addPlacesOfUsers(const Value& v, std::set<std::string>& places,
-                                 std::unordered_set<const Value*>& seen) {
-  if (!seen.insert(&v).second) return;
+void Inference::eachMade(const Value& v, const std::function<void(const Value&)>& made) {
   for (const Value::Use& use : v.uses) {
     const Op* user = use.user;
     if (user->has(Trait::Placing)) continue;
@@ -42,11 +28,30 @@ void Inference::addPlacesOfUsers(const Value& v, std::set<std::string>& places,
       taken = user->regions.back()->args[ir::firstCarriedArg(*user) + use.operand - first].get();
     }
     if (taken == nullptr || isPoison(taken->type.place)) continue;
-    if (!mixes(taken->type))
-      places.insert(placeOf(taken));
-    else if (!taken->type.shape.empty())
-      addPlacesOfUsers(*taken, places, seen);
+    if (!mixes(taken->type) || !taken->type.shape.empty()) made(*taken);
   }
+}
+
+std::set<std::string> Inference::placesOfUsers(const Value& v) {
+  std::set<std::string> places;
+  std::unordered_set<const Value*> seen = {&v};
+  std::vector<const Value*> open = {&v};
+  while (!open.empty()) {
+    const Value* at = open.back();
+    open.pop_back();
+    eachMade(*at, [&](const Value& made) {
+      if (!mixes(made.type))
+        places.insert(placeOf(&made));
+      else if (seen.insert(&made).second)
+        open.push_back(&made);
+    });
+  }
+  return places;
+}
+
+std::string Inference::placeOfUsers(const Value& v) {
+  const std::set<std::string> found = placesOfUsers(v);
+  return found.size() == 1 ? *found.begin() : ambient();
 }
 
 bool Inference::placeCarried(Op& op, size_t lead) {

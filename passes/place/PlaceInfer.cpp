@@ -27,12 +27,57 @@ bool Inference::isOfDerivative(const Value& v) {
   return start->op != nullptr && isDerived(*start->op);  // what a loop of the source keeps for the way back
 }
 
+namespace {
+
+/// The devices that are known of a value so far: none, one or several.
+struct Places {
+  std::string one;
+  bool several = false;
+
+  /// True when that says more than before.
+  bool add(const Places& other) {
+    if (several || (other.one.empty() && !other.several)) return false;
+    if (one == other.one && !other.several) return false;
+    several = other.several || !one.empty();
+    one = several ? "" : other.one;
+    return true;
+  }
+};
+
+}  // namespace
+
 void Inference::mergeKnown() {
   const std::vector<const Value*> unmerged = std::exchange(unmerged_, {});
+  // From what has a place back to what it is made of, each value at most twice.
+  std::unordered_map<const Value*, Places> places;
+  std::unordered_map<const Value*, std::vector<const Value*>> madeOf;
+  std::vector<const Value*> open, told;
+  for (const Value* v : unmerged) {
+    if (places.try_emplace(v).second) open.push_back(v);
+  }
+  while (!open.empty()) {
+    const Value* v = open.back();
+    open.pop_back();
+    eachMade(*v, [&](const Value& made) {
+      if (!mixes(made.type)) {
+        if (places[v].add({placeOf(&made), false})) told.push_back(v);
+        return;
+      }
+      madeOf[&made].push_back(v);
+      if (places.try_emplace(&made).second) open.push_back(&made);
+    });
+  }
+  while (!told.empty()) {
+    const Value* v = told.back();
+    told.pop_back();
+    for (const Value* from : madeOf[v]) {
+      if (places[from].add(places[v])) told.push_back(from);
+    }
+  }
   const size_t before = merged_.size();
   // Where one is known, the next walk may know more of the others.
   for (const Value* v : unmerged) {
-    if (const std::set<std::string> places = placesOfUsers(*v); places.size() == 1) merged_.emplace(v, *places.begin());
+    if (!places[v].one.empty()) merged_.emplace(v, places[v].one);
   }
   if (merged_.size() > before) return;
   // Halves of one derivative must agree on what neither uses anywhere.

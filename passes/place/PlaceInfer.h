@@ -1,6 +1,7 @@
 // Private to the walk that decides where every value lives. Ops are in PlaceInfer.cpp, annotations, moves and checks in
 // PlaceAnnotations.cpp, loops and branches in PlaceControl.cpp, calls and signatures in PlaceCalls.cpp.
 #pragma once
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -150,7 +151,8 @@ class Inference {
   std::set<std::string> placesOfUsers(const Value& v);
   /// That device, if there is one; else the one here.
   std::string placeOfUsers(const Value& v);
-  void addPlacesOfUsers(const Value& v, std::set<std::string>& places, std::unordered_set<const Value*>& seen);
+  /// What ops make of a value; of what leaves a region or enters a loop, the value that it is then. Not free numbers.
+  static void eachMade(const Value& v, const std::function<void(const Value&)>& made);
 
   /// One walk over the loop; true when a carried value got a place, so that the body must be seen again.
   bool loopRound(Op& op, size_t first, size_t lead);
