@@ -48,6 +48,8 @@ FAMILIES = {
     "conditions of two, where a function leaves": (lambda n: "let t = sum(rand([2]))\nfn f(t: f32) -> i64 {\n" + chain(n, "t > 0.5", "$ and ($ or $)", "if $ { return 1 }") + "2 }\nprint(f(t), vmap(f)([t, t]))\n", 40),
     "elements that are gathered": (lambda n: "let x = rand([8])\n" + chain(n, "x * 1.5", "$ + $", "print($[[1, 2]])"), 40),
     "places in a loop": (lambda n: "let x = rand([8])\nvar s = 0.0\nfor i in 0..8 {\n" + chain(n, "i", "$ * $ - $", "s += x[$ % 8]") + "}\nprint(s)\n", 40),
+    "gradients of elements, each a tensor of a number": (
+        lambda n: f"fn f(v: f32[{n}]) -> f32 {{ var s = 0.0; for i in static 0..{n} {{ s += v[i] * v[i] }}; s }}\nlet g = grad(f)(ones([{n}]))\n", 1500),
     "values on the way of an error": (lambda n: "let x = rand([2])\n@cpu let z = {\n" + chain(n, "x", "$ + $", "$") + "}\nprint(z)\n", 40),
 }  # fmt: skip
 
