@@ -1,4 +1,7 @@
 // Built-ins that call functions: loops over rows, folds over trees, lists and sequences.
+#include <unordered_map>
+#include <vector>
+
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/calls/Calls.h"
@@ -112,15 +115,20 @@ Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
   return rebuild(traced->result, leaves);
 }
 
-/// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
-Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
+/// What a loop carries after its first trip, by what it was before.
+using Later = std::unordered_map<const ir::Value*, ir::Value*>;
+
+/// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is; one
+/// that is what the loop carries, where that is from the second trip on.
+Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs, const Later& later = {}) {
   std::vector<ir::Value*> leaves;
   if (!leavesOf(row, leaves)) return k.lost();
   ir::Compose c(k.context.b());
   for (ir::Value*& v : leaves) {
     Dims shape = v->type.shape;
     shape.insert(shape.begin(), n);
-    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0), xs);
+    const auto carried = later.find(v);
+    ir::Value* zeros = c.fillOn(carried == later.end() ? v : carried->second, shape, c.literal(v, 0), xs);
     v = k.context.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
                             {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
   }
@@ -210,7 +218,11 @@ Val scan(BuiltinCall& k) {
   }
   first->first = handedOn(k, first->first, init, start, first->first.span);
   k.context.at(k.span);
-  Val ys = room(k, first->second, xs.length(), xs.leaf());
+  std::vector<ir::Value*> before, after;
+  Later later;
+  if (leavesOf(init, before) && leavesOf(first->first, after) && before.size() == after.size())
+    for (size_t i = 0; i < before.size(); ++i) later[before[i]] = after[i];
+  Val ys = room(k, first->second, xs.length(), xs.leaf(), later);
   if (ys.poison()) return ys;
   if (xs.length() == 1) return Val::ofTuple({first->first, k.structs.refit(ys)}, k.span);
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
