@@ -142,7 +142,7 @@ void TokenFilter::take(TokenPtr t) {
   if (!doc_.empty()) docs_[t->getStartIndex()] = std::exchange(doc_, {});
 
   if (last_ == T::COMMA && type != T::RPAREN && !open_.empty() && !open_.back().equals.empty())
-    ++open_.back().argumentsBehind;
+    ++open_.back().unnamedBehind;
   switch (type) {
     case T::LPAREN:
     case T::LBRACK:
@@ -162,8 +162,12 @@ void TokenFilter::take(TokenPtr t) {
       break;
     case T::ASSIGN:
       if (!namesArgument(*t)) break;
+      if (!open_.back().equals.empty()) --open_.back().unnamedBehind;  // it has one
       open_.back().equals.push_back(reporter_.span(*t));
       static_cast<CommonToken&>(*t).setType(T::COLON);
+      break;
+    case T::COLON:
+      if (namesArgument(*t) && !open_.back().equals.empty()) --open_.back().unnamedBehind;
       break;
     case T::NAME:
       if (const Familiar* word = familiarWord(t->getText())) declares_ |= word->replacement == "fn";
@@ -279,7 +283,7 @@ bool TokenFilter::namesArgument(const Token& equals) const {
 void TokenFilter::reportEquals(const Open& call) {
   if (call.equals.empty()) return;
   // Arguments with names come last everywhere: behind this one there is one without.
-  if (call.argumentsBehind >= call.equals.size()) {
+  if (call.unnamedBehind > 0) {
     reporter_.report(Code::E0101, call.equals[0], "expected `==`, found `=`")
         .help(std::string(formHelp(Form::Equality)), {{call.equals[0], "=="}});
     return;

@@ -43,7 +43,7 @@ class TokenFilter {
     Span span;
     bool call = false;           ///< arguments of a call stand in it
     std::vector<Span> equals{};  ///< the `=` behind names of arguments
-    size_t argumentsBehind = 0;  ///< that come after the first of these
+    size_t unnamedBehind = 0;    ///< arguments without a name that come after the first of these
   };
 
   bool readTokens();

@@ -148,9 +148,8 @@ class Batcher {
   Fail fail_;
   bool failed_ = false;
   std::unordered_map<const ir::Value*, Entry> env_;
-  ir::Value* anchor_ = nullptr;  ///< the first batched value: what loops carry lives where it does
-  bool moves_ =
-      false;  ///< unless values of several devices meet in the function: then it lives where what it meets does
+  ir::Value* anchor_ = nullptr;      ///< the first batched value: what loops carry lives where it does
+  bool moves_ = false;               ///< values of several devices meet: then it lives where what it meets does
   ir::Value* mask_ = nullptr;        ///< bool [n]: the instances that are here; null for all
   std::shared_ptr<size_t> visited_;  ///< ops, also in functions below; those of bodies under a mask once a call
 };

@@ -139,11 +139,10 @@ class Writer {
       case Val::Kind::List:
       case Val::Kind::Sequence: sequence(v, "[", "]"); return;
       case Val::Kind::Struct: structure(v); return;
-      case Val::Kind::Unit:
-        context_.error(Code::E0203, v.span, "this gives no value to print");
+      default:
+        context_.error(Code::E0203, v.span,
+                       v.is(Val::Kind::Unit) ? "this gives no value to print" : describe(v) + " cannot be printed");
         parts.ok = false;
-        return;
-      default: context_.error(Code::E0203, v.span, describe(v) + " cannot be printed"); parts.ok = false;
     }
   }
 

@@ -131,7 +131,7 @@ class Report {
     for (const auto& op : region.ops) {
       if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
         for (const Diagnostic& d : found->second) {
-          if (*op->origin != '\0')
+          if (isDerived(*op))
             derived_.emplace_back(op.get(), &d);
           else
             report(d);

@@ -127,6 +127,8 @@ inline bool covers(Span outer, Span inner) {
 }
 
 inline bool isPoison(const ir::Placement& p) { return p.device == kPoison; }
+/// Ops of derivatives and of `vmap` stand for nothing in the source.
+inline bool isDerived(const ir::Op& op) { return *op.origin != '\0'; }
 /// The device that a place written in a signature ("", "gpu", "$D") stands for in an instance.
 std::string expectedPlace(const Shared& shared, const Instance& instance, const std::string& written);
 

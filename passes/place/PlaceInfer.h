@@ -91,8 +91,6 @@ class Inference {
   void created(Op& op);
   /// A tensor of free values alone: created here, unless a derivative or `vmap` makes it.
   void made(Op& op);
-  /// Ops of derivatives and of `vmap` stand for nothing in the source.
-  static bool isDerived(const Op& op) { return *op.origin != '\0'; }
   /// Whether it is a result of such an op, or starts as one.
   static bool isOfDerivative(const Value& v);
   /// Where such an op makes a tensor of free values: where that is used. Empty as long as that is not known.

@@ -5,7 +5,8 @@
 
 A random function of two vectors, each on a device of its own, that its type names or that is a variable of the function, moves
 parts of them, updates elements, scans and maps them, assigns them in branches and blocks, and has its result on a third
-device. It is called once or twice with vectors on several devices, and differentiated in every mode, mapped, and both. The same script with `cpu` for all devices is the oracle.
+device. It is called once or twice with vectors on several devices, and differentiated in every mode, mapped, and both. The same
+script with `cpu` for all devices is the oracle.
 Closes with `N passed, N failed`."""
 import random
 import sys
