@@ -90,8 +90,8 @@ struct Parts {
   Bindings bindings{context, scopes, tensors, placing, types, unifier, dimSolver, expressions};
   Assignments assignments{context, scopes,  unknownNames, names,       tensors,
                           placing, unifier, operators,    expressions, indexing};
-  Branches branches{context, scopes, unknownNames, expressions, statements, continuations, regions};
-  Continuations continuations{context, statements, regions};
+  Branches branches{context, scopes, unknownNames, expressions, statements, continuations, regions, placing};
+  Continuations continuations{context, statements, regions, placing};
   Autocast autocast{context, evaluator, expressions};
   PlacedBlocks placedBlocks{context, scopes, devices, autocast, continuations, regions};
   Loops loops{context, scopes, evaluator, tensors, expressions, statements, bindings, branches, continuations, regions};

@@ -271,17 +271,6 @@ Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
   return b_->value(OpKind::Where, {mask, yes, no});
 }
 
-bool Batcher::inlined(const Op& op, const ir::Func& callee) {
-  for (size_t i = 0; i < op.operandCount(); ++i) bind(callee.body->args[i].get(), entry(op.operand(i)));
-  if (!body(*callee.body)) return false;
-  const Op& end = *callee.body->terminator();
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Entry e = entry(end.operand(i));
-    env_[op.result(i)] = e;
-  }
-  return true;
-}
-
 ir::Func* Batcher::variantThatGives(const ir::Func& callee, const std::vector<bool>& operands,
                                     const std::vector<bool>& given) {
   ir::Module& module = *callee.module;
@@ -358,25 +347,34 @@ bool Batcher::call(const Op& op) {
     return true;
   }
   if (op.hasAttr(kRuleForward)) return ruled(op, *callee);
-  // Under a mask the body is needed itself: what can fault in it must look at the mask.
-  if (mask_ != nullptr) return inlined(op, *callee);
   std::vector<bool> flags;
-  for (Value* v : op.operands()) flags.push_back(entry(v).batched);
+  Values operands;
+  for (Value* v : op.operands()) {
+    flags.push_back(entry(v).batched);
+    operands.push_back(entry(v).value);
+  }
+  const bool masked = mask_ != nullptr;  // what can fault in it must look at the mask
+  if (masked) {
+    flags.push_back(true);
+    operands.push_back(mask_);
+  }
   const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);
   if (known == nullptr) {
     ir::Func* variant = module.addFuncLike(callee->name + ".vmap" + std::to_string(module.funcs.size()), *callee);
     Batcher inner(n_, *functions_, fail_);
     inner.visited_ = visited_;
-    auto batchedResults = inner.function(*callee, flags, *variant);
+    auto batchedResults = inner.function(*callee, {flags.begin(), flags.begin() + op.operandCount()}, *variant, masked);
     if (!batchedResults) {
       failed_ = true;
       return false;
     }
+    variant->paramPlaces.resize(callee->body->args.size());
+    variant->paramPlaces.resize(variant->body->args.size(), kAnywhere);
     known = &functions_->add(*callee, n_, flags, {variant, std::move(*batchedResults)});
   }
   std::vector<ir::Type> types;
   for (const ir::Type& t : known->func->resultTypes) types.push_back(withoutPlace(t));
-  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", known->func->name}});
+  Op* made = b_->makeTyped(OpKind::Call, operands, types, {{"callee", known->func->name}});
   if (op.boolAttr(kRecomputed)) made->set(kRecomputed, true);
   for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), known->results[i]);
   return true;

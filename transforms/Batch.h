@@ -25,7 +25,8 @@ class BatchedFuncs {
     ir::Func* func = nullptr;
     std::vector<bool> results;  ///< which results have the leading dim
   };
-  /// Of `callee` over `n` instances, where `operands` says which have the leading dim; null when there is none yet.
+  /// Of `callee` over `n` instances, where `operands` says which have the leading dim, and of a mask at their end; null
+  /// when there is none yet.
   const Variant* find(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) const;
   const Variant& add(const ir::Func& callee, int64_t n, const std::vector<bool>& operands, Variant variant);
   /// Of the functions of a call with a rule of its own (`kRuleForward`).
@@ -116,7 +117,6 @@ class Batcher {
 
   // ---- control flow (Batch.cpp)
   bool call(const ir::Op& op);
-  bool inlined(const ir::Op& op, const ir::Func& callee);
   bool ruled(const ir::Op& op, const ir::Func& callee);
   /// `callee` over n instances as a function of the module. `given` says which results have the leading dim: what has
   /// none gets it, and what shall have none is summed over the instances. Under a mask that is its last parameter. Null

@@ -52,6 +52,7 @@ class ForwardMode : public Walk {
   Value* tangentInPlace(Value* v) {
     Value* t = wholeTangent(v);
     if (tangentOf(v) != nullptr || !derived_.arePlaced()) return t;
+    const OriginScope derivative(module());
     return p_->makeTyped(OpKind::SamePlace, {t, primalOf(v)}, {t->type})->result();
   }
 

@@ -33,6 +33,7 @@ Value* Walk::tangentOf(const Value* v) const {
 
 Value* Walk::wholeTangent(Value* v) {
   if (Value* t = tangentOf(v)) return t;
+  const OriginScope derivative(module());
   ir::Compose c(*t_);
   Value* primal = primalOf(v);
   return c.broadcastTo(c.literal(primal, 0), primal->type.shape);

@@ -22,6 +22,7 @@
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
+#include "frontend/values/PlacingOps.h"
 
 namespace tenc::frontend {
 
@@ -162,7 +163,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
         f = taken ? statements_.lowerBlock(e.blocks[which], nullptr, expected) : lowerIf(e, which + 1, tail, expected);
       }
       std::vector<Val> values = valuesOf(local.vars);
-      values.push_back(hasElse && tail.wanted ? f.value : Val::unit());
+      values.push_back(hasElse && tail.wanted ? placing_.enterAnnotation(f.value) : Val::unit());
       return values;
     };
     std::vector<Val> merged =

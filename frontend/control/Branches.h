@@ -16,20 +16,22 @@ class UnknownNames;
 class Expressions;
 class Statements;
 class Continuations;
+class PlacingOps;
 class Regions;
 
 /// Lowers `if`: the branch that is known, or both.
 class Branches {
  public:
   Branches(Context& context, Scopes& scopes, UnknownNames& unknownNames, Expressions& expressions,
-           Statements& statements, Continuations& continuations, Regions& regions)
+           Statements& statements, Continuations& continuations, Regions& regions, PlacingOps& placing)
       : context_(context),
         scopes_(scopes),
         unknownNames_(unknownNames),
         expressions_(expressions),
         statements_(statements),
         continuations_(continuations),
-        regions_(regions) {}
+        regions_(regions),
+        placing_(placing) {}
 
   /// `if` as a statement.
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
@@ -51,6 +53,7 @@ class Branches {
   Statements& statements_;
   Continuations& continuations_;
   Regions& regions_;
+  PlacingOps& placing_;
   std::map<std::string, int> decisions_;  ///< how often each `if` on devices has been met: unrolled loops come again
 };
 

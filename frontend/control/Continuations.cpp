@@ -12,6 +12,7 @@
 #include "frontend/control/Regions.h"
 #include "frontend/control/Statements.h"
 #include "frontend/names/Frame.h"
+#include "frontend/values/PlacingOps.h"
 
 namespace tenc::frontend {
 
@@ -38,15 +39,17 @@ Flow Continuations::continueWith(const Tail* tail, Flow flow, const Ty* expected
 
 std::vector<Val> Continuations::encode(const Flow& f) {
   if (context_.body.boundary->kind == Boundary::Kind::Function) {
-    return {f.exit == Exit::Falls && !context_.body.boundary->wantsValue ? Val::unit() : f.value};
+    return {f.exit == Exit::Falls && !context_.body.boundary->wantsValue ? Val::unit()
+                                                                         : placing_.enterAnnotation(f.value)};
   }
   std::vector<Val> values = valuesOf(context_.body.boundary->vars);
-  values.push_back(f.mayFall() && context_.body.boundary->wantsValue ? f.value : Val::unit());
+  const bool wanted = f.mayFall() && context_.body.boundary->wantsValue;
+  values.push_back(wanted ? placing_.enterAnnotation(f.value) : Val::unit());
   auto flag = [&](const Val& v, Exit exit) { return f.mixed ? v : Val::ofBool(f.exit == exit); };
   values.push_back(flag(f.broke, Exit::Break));
   values.push_back(flag(f.continued, Exit::Continue));
   values.push_back(flag(f.returned, Exit::Return));
-  values.push_back(f.mixed ? f.result : f.exit == Exit::Return ? f.value : Val::unit());
+  values.push_back(placing_.enterAnnotation(f.mixed ? f.result : f.exit == Exit::Return ? f.value : Val::unit()));
   return values;
 }
 

@@ -8,6 +8,7 @@
 namespace tenc::frontend {
 
 class Context;
+class PlacingOps;
 class Statements;
 class Regions;
 
@@ -16,8 +17,8 @@ class Regions;
 /// which it was.
 class Continuations {
  public:
-  Continuations(Context& context, Statements& statements, Regions& regions)
-      : context_(context), statements_(statements), regions_(regions) {}
+  Continuations(Context& context, Statements& statements, Regions& regions, PlacingOps& placing)
+      : context_(context), statements_(statements), regions_(regions), placing_(placing) {}
 
   /// An exit; E0108 inside an expression.
   Flow leave(Exit exit, Val value, Span span);
@@ -40,6 +41,7 @@ class Continuations {
   Context& context_;
   Statements& statements_;
   Regions& regions_;
+  PlacingOps& placing_;
 };
 
 }  // namespace tenc::frontend
