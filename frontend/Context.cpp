@@ -12,13 +12,14 @@
 #include "frontend/Scoped.h"
 #include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
+#include "ir/DeviceTable.h"
 #include "support/Stack.h"
 
 namespace tenc::frontend {
 
 Context::Context(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered)
     : sources(sourceManager), diags(diagnostics), options(opts), out(lowered), module(*lowered.module) {
-  module.defaultDevice = opts.defaultDevice;
+  module.defaultDevice = ir::DeviceTable::normal(opts.defaultDevice);
 }
 
 void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
@@ -68,7 +69,7 @@ void Context::at(const ast::Expr& e) {
   Spot& spot = spotAt(e.span);
   body.builder->setLoc(spot.loc);
   if (spot.text != Spot::kNoText) return;
-  spot.text = module.texts.add(sourceText(e));
+  spot.text = module.texts->add(sourceText(e));
   // What is called may be evaluated as a part of the call alone.
   if (e.kind == ast::Expr::Kind::Call) note(sourceText(*e.args[0]));
   if (e.kind == ast::Expr::Kind::Binary && e.text == "|>") note(sourceText(*e.args[1]));
@@ -80,8 +81,8 @@ void Context::at(const ast::Expr& e) {
 
 ir::SourceText& Context::note(ir::SourceText text) {
   Spot& spot = spotAt(text.span);
-  if (spot.text == Spot::kNoText) spot.text = module.texts.add(std::move(text));
-  return module.texts[spot.text];
+  if (spot.text == Spot::kNoText) spot.text = module.texts->add(std::move(text));
+  return (*module.texts)[spot.text];
 }
 
 void Context::noteAssignment(const ast::Stmt& s) {

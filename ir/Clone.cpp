@@ -38,13 +38,14 @@ void cloneInto(const Region& from, Region& to, ValueMap& map) {
   for (const auto& op : from.ops) clone(*op, at, map);
 }
 
-std::unique_ptr<Module> clone(const Module& m) {
+std::unique_ptr<Module> clone(const Module& m, const std::function<bool(const Func&)>& wanted) {
   auto copy = std::make_unique<Module>();
   copy->devices = m.devices;
   copy->locs = m.locs;
   copy->texts = m.texts;
   copy->defaultDevice = m.defaultDevice;
   for (const auto& f : m.funcs) {
+    if (wanted && !wanted(*f)) continue;
     Func* to = copy->addFuncLike(f->name, *f);
     ValueMap map;
     cloneInto(*f->body, *to->body, map);

@@ -36,7 +36,9 @@ bool DeviceTable::couldBe(std::string_view name) {
 }
 
 std::string DeviceTable::normal(std::string_view name) {
-  return isNumbered(name) ? std::string(name) + ":0" : std::string(name);
+  if (isNumbered(name)) return numbered(name, 0);
+  const std::optional<int> number = isNumbered(kindOf(name)) ? numberOf(name) : std::nullopt;
+  return number ? numbered(kindOf(name), *number) : std::string(name);  // `cuda:01`
 }
 
 std::string DeviceTable::numbered(std::string_view kind, int64_t number) {
@@ -52,7 +54,7 @@ int DeviceTable::count(std::string_view kind) const {
 bool DeviceTable::has(std::string_view device) const {
   if (device == kHost) return true;
   const std::string name = normal(device);
-  const std::optional<int> number = numberOf(name);
+  const std::optional<int> number = isNumbered(kindOf(name)) ? numberOf(name) : std::nullopt;
   return number && *number < count(kindOf(name));
 }
 

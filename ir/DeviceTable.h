@@ -24,7 +24,7 @@ class DeviceTable {
   static bool couldBe(std::string_view name);
   /// The kind of an actual device: what stands before the colon.
   static std::string_view kindOf(std::string_view device) { return device.substr(0, device.find(':')); }
-  /// A numbered kind alone is its first device; any other name is itself.
+  /// A numbered kind alone is its first device, `cuda:01` is `cuda:1`; any other name is itself.
   static std::string normal(std::string_view name);
 
   /// What there is of a kind.

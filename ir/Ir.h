@@ -42,6 +42,6 @@ std::unique_ptr<Module> parse(const SourceManager& sources, uint32_t file, Diagn
 using ValueMap = std::unordered_map<const Value*, Value*>;
 Op* clone(const Op& op, Builder& at, ValueMap& map);
 void cloneInto(const Region& from, Region& to, ValueMap& map);  ///< args are mapped by the caller or added
-std::unique_ptr<Module> clone(const Module& m);
+std::unique_ptr<Module> clone(const Module& m, const std::function<bool(const Func&)>& wanted = {});
 
 }  // namespace tenc::ir

@@ -198,7 +198,8 @@ class Module {
   std::vector<std::unique_ptr<Func>> funcs;
   std::vector<DeviceDecl> devices;
   std::vector<LocData> locs;
-  SourceTexts texts;  ///< what stands at the spans of `locs` and of their operands
+  /// What stands at the spans of `locs` and of their operands; shared by clones.
+  std::shared_ptr<SourceTexts> texts = std::make_shared<SourceTexts>();
   std::string defaultDevice{DeviceTable::kHost};
   const char* pass = "";  ///< the one that runs now: the origin of all that a Builder makes
   /// A Builder met a size that no tensor can have. The module is not well-formed from then on, and good for no more

@@ -529,7 +529,7 @@ class Parser {
     if (accept("whole") && !span(t.whole)) return false;
     if (accept("move") && !span(t.move)) return false;
     if (accept("var") && !span(t.variable)) return false;
-    module_->texts.add(std::move(t));
+    module_->texts->add(std::move(t));
     return true;
   }
 

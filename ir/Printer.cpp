@@ -76,7 +76,7 @@ class Printer {
       out_ += "\n";
     }
     if (withSpans_)
-      for (const SourceText& t : module_->texts.all()) sourceText(t);
+      for (const SourceText& t : module_->texts->all()) sourceText(t);
     for (const auto& f : module_->funcs) {
       if (!out_.empty()) out_ += "\n";
       func(*f);

@@ -1,21 +1,18 @@
 #include "ir/Uncalled.h"
 
-#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/CallAttributes.h"
 
 namespace tenc::ir {
-namespace {
 
-class Reached {
+/// What some functions come to.
+class Calls::Reached {
  public:
-  Reached(const Module& m, bool rules) : rules_(rules) {
-    for (const auto& f : m.funcs) byName_.emplace(f->name, f.get());
-  }
+  Reached(const Calls& calls, bool rules) : calls_(calls), rules_(rules) {}
   void add(std::string_view name) {
-    const auto it = byName_.find(name);
-    if (it != byName_.end() && found_.insert(it->second).second) walk(*it->second->body);
+    const auto it = calls_.byName_.find(name);
+    if (it != calls_.byName_.end() && found_.insert(it->second).second) walk(*it->second->body);
   }
   bool contains(const Func& f) const { return found_.contains(&f); }
 
@@ -31,15 +28,28 @@ class Reached {
     }
   }
 
-  bool rules_;
-  std::unordered_map<std::string_view, const Func*> byName_;
+  const Calls& calls_;
+  const bool rules_;
   std::unordered_set<const Func*> found_;
 };
 
-}  // namespace
+Calls::Calls(const Module& m) : module_(m) {
+  for (const auto& f : m.funcs) byName_.emplace(f->name, f.get());
+}
+
+std::unique_ptr<Module> Calls::alone(std::string_view entry) const {
+  Reached reached(*this, true);
+  reached.add(entry);
+  std::unique_ptr<Module> made = clone(module_, [&](const Func& f) { return reached.contains(f); });
+  if (entry == "main") return made;
+  std::erase_if(made->funcs, [](const auto& f) { return f->name == "main"; });
+  if (Func* chosen = made->find(entry)) chosen->name = "main";
+  return made;
+}
 
 void dropUncalled(Module& m, const std::vector<std::string_view>& entries, bool rules) {
-  Reached reached(m, rules);
+  const Calls calls(m);
+  Calls::Reached reached(calls, rules);
   for (const std::string_view name : entries) reached.add(name);
   std::erase_if(m.funcs, [&](const auto& f) { return !reached.contains(*f); });
 }

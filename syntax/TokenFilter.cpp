@@ -225,6 +225,7 @@ void TokenFilter::take(TokenPtr t) {
 void TokenFilter::takeDoc(const Token& t) {
   if (!newline_) return;  // after code on its line: an ordinary comment
   std::string text = t.getText();
+  text.erase(text.find_last_not_of(" \t\r") + 1);
   size_t from = text.find_first_not_of('#');
   if (from == std::string::npos) from = text.size();
   if (from < text.size() && text[from] == ' ') ++from;

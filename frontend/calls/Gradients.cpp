@@ -204,10 +204,11 @@ class Derivative final : public Application {
         return leaf;
       });
     };
-    for (size_t i = 0; i < arguments.size() && forward; ++i) {
-      if (asked_.isBy(i)) collect(arguments[i], of);
+    if (forward) {
+      for (const size_t i : asked_.by) collect(arguments[i], of);
+    } else {
+      collect(asked_.aux ? value.elems[0] : value, of);
     }
-    if (!forward) collect(asked_.aux ? value.elems[0] : value, of);
     collect(*asked_.direction, given);
     if (of.size() != given.size()) return;
     const std::string what = std::string("the direction of `") + std::string(nameOf(asked_.form)) +

@@ -102,7 +102,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
         const std::string other(context.sources.text(decides->span));
         if (isLogical(opName))
           d.help("`x != 0.0` makes a bool of a number, `f32(b)` a number of a bool");
-        else if (isUpdated(context.module.texts, decides->span, span))
+        else if (isUpdated(*context.module.texts, decides->span, span))
           d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
         else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");

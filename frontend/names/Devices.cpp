@@ -57,7 +57,7 @@ Val Devices::noDevice(std::string_view name, Span span) {
   for (const auto& [declared, decl] : context_.frame().unit->devices) near.consider(declared);
   const std::string there = context_.options.machine.nearest(name);
   // Of an annotation what stands behind the `@`.
-  const ir::SourceText* text = context_.module.texts.find(span);
+  const ir::SourceText* text = context_.module.texts->find(span);
   const Span device = text && text->kind == ir::SourceText::Kind::Device && text->whole.valid() ? text->whole : span;
   const Unit& unit = *context_.frame().unit;
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
@@ -218,7 +218,7 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
   }
   if (a.path.size() == 1 && (head == ir::DeviceTable::kHost || head.find(':') != std::string::npos)) {
     DeviceRef d;
-    d.name = head;
+    d.name = ir::DeviceTable::normal(head);
     return constDevice(Val::ofDevice(d, a.span));
   }
   auto v = names_.lookup(a.path[0].span);

@@ -20,6 +20,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Evaluator.h"
+#include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -117,7 +118,7 @@ std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g
       return std::nullopt;
     case TypeKind::Device: {
       DeviceRef d;
-      d.name = t.device;
+      d.name = ir::DeviceTable::normal(t.device);
       return Val::ofDevice(d, t.span);
     }
     case TypeKind::Pack: {

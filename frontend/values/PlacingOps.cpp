@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/names/Frame.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -32,6 +33,10 @@ Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& va
   return rebuild(value, now);
 }
 
+bool PlacingOps::isByValue(const DeviceRef& d) const {
+  return d.name.empty() || (d.of && d.of->home()->func != context_.b().region()->func);
+}
+
 Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
   context_.derived.notePlaces();
   std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
@@ -50,9 +55,10 @@ Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause ca
     if (!t) return context_.lost();
     context_.at(span, {{v.span, ""}, {device, ""}});
     std::vector<ir::Value*> operands = {t};
-    if (d.name.empty()) operands.push_back(d.of);
-    ir::Value* moved =
-        context_.b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(ir::name(cause))}});
+    const bool byValue = isByValue(d);
+    if (byValue) operands.push_back(d.of);
+    ir::Value* moved = context_.b().value(
+        OpKind::To, operands, {{"device", byValue ? std::string() : d.name}, {"cause", std::string(ir::name(cause))}});
     return Val::ofTensor(moved, span);
   };
   if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
@@ -128,13 +134,21 @@ void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
   context_.b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
+DeviceRef PlacingOps::written(const std::string& place) const {
+  if (place.starts_with('$')) {
+    for (const Scope& scope : context_.frame().scopes) {
+      for (const auto& [name, binding] : scope.names) {
+        const Val& v = binding.value;
+        if (v.is(Val::Kind::Device) && v.device.name == place) return v.device;
+      }
+    }
+  }
+  return {place, nullptr};
+}
+
 Val PlacingOps::moveToPlaces(const Val& v, const Ty& type, Span span) {
   if (v.poison()) return v;
-  if (!type.place.empty()) {
-    DeviceRef d;
-    d.name = type.place;
-    return moveTo(v, d, span, ir::Cause::Type);
-  }
+  if (!type.place.empty()) { return moveTo(v, written(type.place), span, ir::Cause::Type); }
   // Pinned fields of a struct are checked where it is built; a tuple or list type may name devices inside.
   if (!v.isTree() || v.is(Val::Kind::Struct)) return v;
   Val r = v;

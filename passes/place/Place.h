@@ -89,6 +89,8 @@ struct Instance {
   bool isRoot = false;  ///< an entry point: results stay where they are
   std::map<std::string, std::string> deviceVars;
   std::vector<ir::Placement> results;
+  std::vector<std::optional<bool>> known;         ///< arguments that follow from device comparisons of the caller
+  std::vector<std::optional<bool>> knownResults;  ///< results that follow from such comparisons
   Instance* caller = nullptr;  ///< the first caller, for call chains
   const ir::Op* call = nullptr;
   std::vector<const ir::Value*> arguments;  ///< of the first call

@@ -27,6 +27,10 @@ void Inference::call(Op& op) {
     }
     params.push_back({place});
     key += "," + place;
+    // So that a gradient knows which branch was taken, too.
+    const bool known = info(v).constant && followsFromDevices(v);
+    seed.known.push_back(known ? info(v).constant : std::nullopt);
+    if (known) key += *info(v).constant ? "=true" : "=false";
   }
   for (const auto& [name, device] : seed.deviceVars) key += ";" + name + "=" + device;
   seed.caller = &in_;
@@ -39,7 +43,8 @@ void Inference::call(Op& op) {
     const Value* from = nullptr;
     for (const Value* v : op.operands())
       if (!from && !mixes(v->type) && seen(v).device == place) from = v;
-    set(op.result(k), place, Why::CallResult, from, &op);
+    set(op.result(k), place, Why::CallResult, from, &op).constant =
+        k < made->knownResults.size() ? made->knownResults[k] : std::nullopt;
   }
 }
 
@@ -137,20 +142,23 @@ bool Inference::reportedApart(const std::vector<Reporter::Operand>& operands) co
 
 void Inference::returned(Op& op) {
   in_.results.clear();
+  in_.knownResults.clear();
   for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
     std::string place = use(op, i);
     std::string written = signaturePlace(in_.func->resultPlaces, i);
     std::string wanted = expected(in_.func->resultPlaces, i, in_);
+    // What a function among the results has captured is where it was.
+    const bool anywhere = isAnywhere(written) || (written.starts_with("$") && isUnnamed(written.substr(1)));
     if (place == kPoison || (in_.isRoot && written.empty())) {
       // Nothing to check.
     } else if (mixes(v->type)) {
       bool scalar = v->type.shape.empty();
-      if (!(scalar && (written.empty() || isAnywhere(written) || wanted == kHost))) {
+      if (!(scalar && (written.empty() || anywhere || wanted == kHost))) {
         need(op, i, wanted, Cause::Result);
         place = wanted;
       }
-    } else if (place != wanted && !isAnywhere(written)) {
+    } else if (place != wanted && !anywhere) {
       std::string subject = "the result of `" + in_.func->signature + "`";
       std::string rule = written.empty() ? " belongs on " + wanted + ", the function's own device, but is on "
                                          : " is declared on " + wanted + " but is on ";
@@ -158,6 +166,7 @@ void Inference::returned(Op& op) {
       place = wanted;  // callers rely on the signature
     }
     in_.results.push_back({place});
+    in_.knownResults.push_back(info(v).constant && followsFromDevices(v) ? info(v).constant : std::nullopt);
     if (i < in_.func->resultTypes.size()) in_.func->resultTypes[i].place.device = place;
   }
 }

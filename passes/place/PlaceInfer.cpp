@@ -16,6 +16,7 @@ void Inference::run() {
     ValueInfo& info = in_.info[arg];
     info.why = Why::Argument;
     if (i < in_.arguments.size()) info.from = in_.arguments[i];
+    if (i < in_.known.size()) info.constant = in_.known[i];
     info.cause = in_.call;
   }
   for (region(*f.body); !unmerged_.empty(); region(*f.body)) mergeKnown();
@@ -363,8 +364,13 @@ bool Inference::followsFromDevices(const Value* assertion) {
   while (!values.empty()) {
     const Value* v = values.back();
     values.pop_back();
-    if (!v->op || !seen.insert(v).second) continue;
+    if (!seen.insert(v).second) continue;
+    if (!v->op) {
+      if (v->region == in_.func->body.get() && info(v).constant) return true;
+      continue;
+    }
     if (v->op->kind == OpKind::DeviceEq) return true;
+    if (v->op->kind == OpKind::Call && info(v).constant) return true;
     if (v->op->kind == OpKind::If && in_.taken.count(v->op)) return true;
     for (const Value* o : v->op->operands())
       if (info(o).constant) values.push_back(o);

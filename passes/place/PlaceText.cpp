@@ -62,7 +62,7 @@ Reporter::Called Reporter::calledVariable(const ir::Op& op, const ir::Value* old
   return {name.empty() ? "" : "`" + name + "`", assigns ? "the carried value" : "the variable"};
 }
 
-const ir::SourceText* Reporter::textAt(Span span) const { return shared_.module.texts.find(span); }
+const ir::SourceText* Reporter::textAt(Span span) const { return shared_.module.texts->find(span); }
 
 bool Reporter::isA(const ir::Op& op, ir::SourceText::Kind kind) const {
   const ir::SourceText* t = textAt(spanOf(op));
@@ -138,7 +138,7 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
   // One element of a tuple or list.
   const Span extent = extentOf(v);
   if (covers(found->span, extent) && extent != found->span) return useAt(extent, "");
-  const ir::SourceText* element = v->name.empty() ? nullptr : shared_.module.texts.named(v->name, found->span);
+  const ir::SourceText* element = v->name.empty() ? nullptr : shared_.module.texts->named(v->name, found->span);
   return element ? useAt(element->span, "") : useAt(found->span, found->leaf);
 }
 
@@ -159,7 +159,7 @@ const ir::OperandText* Reporter::operandOf(const ir::Op& op, const ir::Value& v,
   const auto holdsName = [&](const ir::OperandText& o) {
     const ir::SourceText* t = textAt(o.span);
     const bool several = t && (t->kind == Kind::List || t->kind == Kind::Tuple);
-    return several && !v.name.empty() && shared_.module.texts.named(v.name, o.span);
+    return several && !v.name.empty() && shared_.module.texts->named(v.name, o.span);
   };
   if (const ir::OperandText* o = first(isName)) return o;
   if (const ir::OperandText* o = first([&](const ir::OperandText& o) { return covers(o.span, own); })) return o;

@@ -192,7 +192,7 @@ Span userPlace(const ir::Module& m, ir::Loc at, const SourceManager& sources) {
 
 std::string quoteExpression(const ir::Module& m, Span span, const SourceManager& sources) {
   if (!span.valid()) return {};
-  const ir::SourceText* text = m.texts.find(span);
+  const ir::SourceText* text = m.texts->find(span);
   if (text && text->whole.valid()) span = text->whole;
   return isQuotable(sources, span) ? quote(sources, span) : std::string();
 }

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "ir/Ir.h"
+#include "ir/Uncalled.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
@@ -24,12 +25,13 @@ int benchCommand(Session& session, const CommandLine& line) {
   if (line.json) options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   const InterruptScope interrupt(session.control());
   size_t others = 0;
+  const ir::Calls calls(*lowered.module);
   for (const frontend::Lowered::Case& bench : lowered.benches) {
     if (bench.title.find(line.filter) == std::string::npos) {
       ++others;
       continue;
     }
-    std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, bench.func);
+    std::unique_ptr<ir::Module> m = calls.alone(bench.func);
     session.random().seed(0);
     const std::optional<Executable> program = session.build(std::move(m));
     if (!program) return finish(session, line);

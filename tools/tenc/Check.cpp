@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "ir/Ir.h"
+#include "ir/Uncalled.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
 
@@ -34,17 +35,14 @@ int checkCommand(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
   frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
-  std::vector<std::unique_ptr<ir::Module>> blocks;
+  const std::unique_ptr<ir::Module> whole = ir::clone(*lowered.module);
+  checkProgram(session, *lowered.module, line.memoryReport);
+  const ir::Calls calls(*whole);
   for (const auto* cases : {&lowered.tests, &lowered.benches}) {
     for (const frontend::Lowered::Case& c : *cases) {
-      blocks.push_back(ir::clone(*lowered.module));
-      makeMain(*blocks.back(), c.func);
+      if (session.internalError()) break;
+      checkProgram(session, *calls.alone(c.func), false);
     }
-  }
-  checkProgram(session, *lowered.module, line.memoryReport);
-  for (const auto& m : blocks) {
-    if (session.internalError()) break;
-    checkProgram(session, *m, false);
   }
   return finish(session, line);
 }

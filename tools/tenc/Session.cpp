@@ -13,7 +13,6 @@
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaTarget.h"
 #include "ir/Ir.h"
-#include "ir/Uncalled.h"
 #include "passes/CheckPass.h"
 #include "runtime/RoutineMemory.h"
 #include "runtime/file/ProgramFile.h"
@@ -53,20 +52,6 @@ bool readFile(const std::string& path, std::string& text, std::string& error) {
   if (error.empty() && std::ferror(file) != 0) error = "reading failed";
   std::fclose(file);
   return error.empty();
-}
-
-void makeMain(ir::Module& m, std::string_view func) {
-  ir::Func* chosen = m.find(func);
-  if (!chosen || chosen == m.main()) return;
-  if (ir::Func* script = m.main()) std::erase_if(m.funcs, [&](const auto& f) { return f.get() == script; });
-  chosen->name = "main";
-}
-
-std::unique_ptr<ir::Module> blockAlone(const ir::Module& m, std::string_view func) {
-  std::unique_ptr<ir::Module> alone = ir::clone(m);
-  makeMain(*alone, func);
-  ir::dropUncalled(*alone, {"main"}, true);
-  return alone;
 }
 
 bool verifiesByDefault() {

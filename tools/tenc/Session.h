@@ -279,11 +279,6 @@ class Session {
   codegen::TargetTable targets_;
 };
 
-/// Makes `func` the module's `main`: how a test or bench block is run.
-void makeMain(ir::Module& m, std::string_view func);
-/// A copy of the module whose `main` is `func`, with no functions but those that it calls.
-std::unique_ptr<ir::Module> blockAlone(const ir::Module& m, std::string_view func);
-
 /// The whole of a file, at most one byte more than a source may have; `error` says why it cannot be had.
 bool readFile(const std::string& path, std::string& text, std::string& error);
 

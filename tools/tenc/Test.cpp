@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "ir/Ir.h"
+#include "ir/Uncalled.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
 #include "tools/tenc/Progress.h"
@@ -19,12 +20,13 @@ int testCommand(Session& session, const CommandLine& line) {
   int passed = 0, failed = 0, others = 0;
   Outcome worst = Outcome::Ok;
   const InterruptScope interrupt(session.control());
+  const ir::Calls calls(*lowered.module);
   for (const frontend::Lowered::Case& test : lowered.tests) {
     if (test.title.find(line.filter) == std::string::npos) {
       ++others;
       continue;
     }
-    std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, test.func);
+    std::unique_ptr<ir::Module> m = calls.alone(test.func);
     session.random().seed(0);
     Outcome outcome = Outcome::CompileError;
     if (session.options().interpret) {

@@ -151,7 +151,7 @@ void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics&
       const Span written = operands.empty() ? Span{} : operands[0].span;
       std::vector<Edit> edits;
       if (written.valid()) {
-        const ir::SourceText* text = m.texts.find(written);
+        const ir::SourceText* text = m.texts->find(written);
         const bool bare = text && text->postfix;
         if (!bare) edits.push_back({{written.file, written.begin, written.begin}, "("});
         edits.push_back({{written.file, written.end, written.end}, (bare ? ".to(" : ").to(") + r.toName + ")"});

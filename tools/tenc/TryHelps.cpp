@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/Ir.h"
+#include "ir/Uncalled.h"
 #include "syntax/Ast.h"
 
 namespace tenc::tool {
@@ -87,15 +88,11 @@ class Trials {
     if (!tree) return false;
     const frontend::Lowered lowered = trial.lower(*tree);
     if (!lowered.module) return false;
-    std::vector<std::unique_ptr<ir::Module>> blocks;
-    for (const auto* cases : {&lowered.tests, &lowered.benches}) {
-      for (const frontend::Lowered::Case& c : *cases) {
-        blocks.push_back(ir::clone(*lowered.module));
-        makeMain(*blocks.back(), c.func);
-      }
-    }
+    const std::unique_ptr<ir::Module> whole = ir::clone(*lowered.module);
     trial.place(*lowered.module);
-    for (const auto& m : blocks) trial.place(*m);
+    const ir::Calls calls(*whole);
+    for (const auto* cases : {&lowered.tests, &lowered.benches})
+      for (const frontend::Lowered::Case& c : *cases) trial.place(*calls.alone(c.func));
     if (trial.internalError()) return false;
 
     const Diagnostics& now = trial.diags();
