@@ -65,9 +65,13 @@ void collectCallees(const ir::Region& region, std::map<std::string, bool>& calle
   }
 }
 
-/// Whether the signature leaves places to the caller: by itself the function is nowhere.
+/// Whether the signature leaves places to the caller, as those of what a lambda among the arguments captured: by itself
+/// the function is nowhere.
 bool isPlacedByCallers(const ir::Func& f) {
-  return std::any_of(f.paramPlaces.begin(), f.paramPlaces.end(), isAnywhere) ||
+  const auto isOpen = [](const std::string& p) {
+    return isAnywhere(p) || (p.starts_with('$') && isUnnamed(p.substr(1)));
+  };
+  return std::any_of(f.paramPlaces.begin(), f.paramPlaces.end(), isOpen) ||
          std::any_of(f.resultPlaces.begin(), f.resultPlaces.end(), isAnywhere);
 }
 

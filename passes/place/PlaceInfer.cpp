@@ -121,6 +121,7 @@ void Inference::hostRead(const Op& op, size_t i, Cause cause) {
 
 ValueInfo& Inference::set(Value* v, std::string place, Why why, const Value* from, const Op* cause) {
   v->type.place.device = std::move(place);
+  open_.erase(v);  // an earlier walk may have left it open
   ValueInfo& i = info(v);
   i = ValueInfo{on_, on_, why, from, cause, std::nullopt};
   return i;

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaTarget.h"
+#include "ir/DeviceTable.h"
 #include "passes/Passes.h"
 #include "support/Text.h"
 #include "tools/tenc/Options.h"
@@ -209,6 +210,9 @@ class Reader {
       return fail(c_.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
                                                  : "a script is missing: `" + commandText() + " s.tl`");
     if (!knownPass(c_.session.debugPass) || !foldersAreThere()) return false;
+    const bool before = c_.emit == "ast" || c_.emit == "ir" || (c_.emit == "placed" && !c_.session.oracle);
+    if (c_.session.interpret && !c_.emit.empty() && !before)
+      return fail("--emit " + c_.emit + " shows what is compiled, and --engine has the script interpreted");
     if (c_.session.trapNan && c_.session.oracle) return fail("--trap nan does not go with --engine oracle");
     if (c_.command != Command::Run && (!c_.emit.empty() || c_.passes))
       return fail(std::string(c_.passes ? "--passes" : "--emit") + " is an option of `tenc s.tl`, not of `" +
@@ -231,11 +235,19 @@ class Reader {
     if (c_.command != Command::Run)
       return fail(c_.input + " is a compiled program, which `tenc " + c_.input + "` runs; `" + commandText() +
                   "` takes the script");
-    const std::string option = !c_.emit.empty()       ? "--emit"
-                               : c_.passes            ? "--passes"
-                               : c_.session.interpret ? "--engine"
-                                                      : "";
-    return option.empty() || fail(option + ": " + c_.input + " is compiled already");
+    constexpr std::string_view kOfCompiling[] = {"emit",    "passes",    "engine", "device",     "default-device", "fp",
+                                                 "no-fuse", "transfers", "debug",  "target-cpu", "target"};
+    for (const Option* o : given_) {
+      const bool asCompiled = o->name == "engine" && !c_.session.interpret;
+      if (!asCompiled && std::ranges::find(kOfCompiling, o->name) != std::end(kOfCompiling))
+        return fail("--" + std::string(o->name) + ": " + c_.input + " is compiled already");
+    }
+    for (const auto& [device, limit] : c_.session.memory) {
+      if (!ir::DeviceTable::couldBe(device))
+        return fail("--memory: " + c_.input + " is compiled already and knows devices by names like cuda:0, not `" +
+                    device + "`");
+    }
+    return true;
   }
 
   /// Whether nothing that is written replaces the script.
