@@ -63,11 +63,20 @@ void DimSolver::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generi
 }
 
 bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who) {
+  if (!types_.isDim(t)) return false;
   if (t.kind == TypeKind::Path) {
     TypeName n = types_.typeName(t, g, true);
     if (n.variable) {
       const std::string& name = t.path[0].text;
       if (name == "_") return true;
+      if (const ast::Generic* listed = listedGeneric(g, name);
+          listed && (listed->pack || listed->kind != ast::Generic::Kind::Open)) {
+        context_.error(Code::E0203, t.span,
+                       "`" + name + "` is declared " +
+                           (listed->pack ? "for several dims: `..." + name + "`"
+                                         : std::string(ast::name(listed->kind)) + ", which a dim is not"));
+        return false;
+      }
       if (value < 0 && who.dim) {
         context_.fail(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                       who.ofDim() + " has dim " + std::to_string(who.size) + ", which is not `" +

@@ -36,6 +36,12 @@ bool Structs::giveArguments(const StructDecl& decl, const std::vector<ast::TypeP
     bool known = true;
     for (size_t a = first; a < last; ++a) {
       const auto v = types_.typeArgument(*args[a], outer);
+      if (v && v->is(Val::Kind::Int) && generics[i].kind != ast::Generic::Kind::Open) {
+        context_.error(Code::E0203, args[a]->span,
+                       "`" + generics[i].name.text + "` of `" + decl.stmt->name.text + "` is declared " +
+                           std::string(ast::name(generics[i].kind)) + ", which an integer is not");
+        return false;
+      }
       if (v && !generics[i].pack) inner.bound[generics[i].name.text] = *v;
       if (v && v->is(Val::Kind::Pack))
         for (const Val& dim : v->elems) pack.elems.push_back(dim);
