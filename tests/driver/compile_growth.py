@@ -50,17 +50,19 @@ FAMILIES = {
     "places in a loop": (lambda n: "let x = rand([8])\nvar s = 0.0\nfor i in 0..8 {\n" + chain(n, "i", "$ * $ - $", "s += x[$ % 8]") + "}\nprint(s)\n", 40),
     "gradients of elements, each a tensor of a number": (
         lambda n: f"fn f(v: f32[{n}]) -> f32 {{ var s = 0.0; for i in static 0..{n} {{ s += v[i] * v[i] }}; s }}\nlet g = grad(f)(ones([{n}]))\n", 1500),
+    "test blocks, which `tenc check` compiles one by one": (lambda n: lines(n, lambda i: f'test "{i}" {{ assert sum(rand([2])) < {i + 3}.0 }}'), 600),
     "values on the way of an error": (lambda n: "let x = rand([2])\n@cpu let z = {\n" + chain(n, "x", "$ + $", "$") + "}\nprint(z)\n", 40),
 }  # fmt: skip
 
 
 def compiled(text):
     """Seconds of processor time and megabytes; nothing where it is refused."""
+    command = ["check"] if text.rstrip().rsplit("\n", 1)[-1].startswith("test ") else []
     with tempfile.NamedTemporaryFile("w", suffix=".tl") as script, tempfile.TemporaryFile("w+") as said:
         script.write(text)
         script.flush()
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-        run = subprocess.Popen([TENC, script.name], stdout=subprocess.DEVNULL, stderr=said, preexec_fn=limit)
+        run = subprocess.Popen([TENC, *command, script.name], stdout=subprocess.DEVNULL, stderr=said, preexec_fn=limit)
         _, status, usage = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
