@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "frontend/Context.h"
 #include "frontend/habits/Habits.h"
@@ -47,6 +48,48 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
   return found;
 }
 
+/// Whether the file reads a name that the statement at `assigned` binds or misspells.
+bool isRead(const ast::File& file, Span assigned, const std::string& name) {
+  std::set<std::pair<uint32_t, uint32_t>> targets;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind != ast::Stmt::Kind::Assign || !s.target || s.op != "=") return;
+    targets.insert({s.target->span.begin, s.target->span.end});
+    for (const ast::ExprPtr& part : s.target->args)
+      if (part) targets.insert({part->span.begin, part->span.end});
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span != assigned &&
+                      !targets.contains({e.span.begin, e.span.end}));
+    return true;
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
+
+/// Whether a name that is assigned first in a block is read behind that block, in the same function.
+bool isReadBehindBlock(const ast::File& file, Span assigned, const std::string& name) {
+  const ast::Stmt* block = placeIn(file, assigned).outer;
+  if (!block || block->kind == ast::Stmt::Kind::Fn) return false;
+  const ast::Stmt* function = block;
+  while (function && function->kind != ast::Stmt::Kind::Fn) function = placeIn(file, function->span).outer;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end);
+    return true;
+  };
+  if (function) {
+    visitor.visit(*function);
+  } else {
+    for (const ast::StmtPtr& s : file.statements)
+      if (s && s->kind != ast::Stmt::Kind::Fn) visitor.visit(*s);
+  }
+  return found;
+}
+
 /// Whether the file assigns a variable of this name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   std::set<std::string> names;
@@ -78,8 +121,10 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
-  if (assigned && !(local && local->isVar)) {
-    const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  // What is read as well is hardly misspelt: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
+  const bool misspelt = local && local->isVar && !(file && isRead(*file, span, std::string(name)));
+  if (assigned && !misspelt) {
     if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
       const auto& names = several->target->args;
       const bool all = std::all_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
@@ -122,6 +167,10 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
 
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {
   const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  if (file != nullptr && isReadBehindBlock(*file, span, name)) {
+    d.help("it is read behind this block: bind it before, with `var " + name + " = ...`");
+    return;
+  }
   const bool again = file != nullptr && isAssignedBehind(*file, span, name);
   d.help("bind a new name with `let`, or with `var` if it is assigned again",
          {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
