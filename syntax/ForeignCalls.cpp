@@ -110,7 +110,7 @@ bool standsApart(std::string_view before, std::string_view behind) {
 std::optional<std::string> filled(std::string_view hole, const Given& given, bool apart, std::string_view accelerator) {
   if (hole == "accelerator") return std::string(accelerator);
   const char form = hole.front();
-  if (form == '#' || form == '2' || form == '-' || form == '~') hole.remove_prefix(1);
+  if (form == '#' || form == '^' || form == '2' || form == '-' || form == '~') hole.remove_prefix(1);
   const size_t dot = hole.find('.');
   const auto found = given.find(hole.substr(0, dot));
   if (found == given.end()) return std::nullopt;
@@ -120,6 +120,7 @@ std::optional<std::string> filled(std::string_view hole, const Given& given, boo
     return place < list[0].parts.size() ? std::optional(list[0].parts[place]) : std::nullopt;
   }
   if (form == '#') return asShape(list);
+  if (form == '^' && !list[0].number) return asShape(list);
   if (form == '-') return asExpanded(list, given.at("x")[0]);
   if (form == '~') {
     std::string axes;
@@ -127,7 +128,8 @@ std::optional<std::string> filled(std::string_view hole, const Given& given, boo
       axes += (axes.empty() ? "-" : ", -") + std::to_string(i);
     return "[" + axes + "]";
   }
-  if (form == '2') return list[0].parts.empty() ? "[" + list[0].text + ", " + list[0].text + "]" : asShape(list);
+  if (form == '2' || form == '^')
+    return list[0].parts.empty() ? "[" + list[0].text + ", " + list[0].text + "]" : asShape(list);
   std::string text;
   for (const ForeignArgument& a : list)
     text += (text.empty() ? "" : ", ") + (a.compound && !apart ? "(" + a.text + ")" : a.text);

@@ -25,12 +25,13 @@ struct ForeignCall {
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
   /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
-  /// given by name, `%a` a tuple. A parameter in quotes matches that string alone.
+  /// given by name, `%a` a tuple. A parameter in quotes matches that string alone. `lax.cond(...)` matches behind that
+  /// module alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
-  /// window in both dims, `{-*}` for it as a shape in which -1 is what the first argument has there, `{~a}` for that
-  /// many axes from the end, `{a.0}` for a part of a tuple, and `<...>` for what goes where an argument in it is not
-  /// given.
+  /// window in both dims, `{^a}` for the same where it is a literal and for it as a shape else, `{-*}` for it as a
+  /// shape in which -1 is what the first argument has there, `{~a}` for that many axes from the end, `{a.0}` for a part
+  /// of a tuple, and `<...>` for what goes where an argument in it is not given.
   /// `{accelerator}`: the kind of device; `{{` is a brace. Empty where only `help` can tell, "-" where a statement of
   /// it may be left out.
   std::string_view text;

@@ -268,7 +268,13 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (callee->method && callee->name.ends_with("_") && beside != Beside::Statement && readsBehind(e))
     return std::nullopt;
   const Given given = argumentsOf(e, callee->method);
-  for (const ForeignCall* row : syntax::foreignCalls(callee->name)) {
+  std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee->name);
+  if (e.args[0]->kind == ExprKind::Member) {  // those of one module alone come first
+    std::vector<const ForeignCall*> own =
+        syntax::foreignCalls(e.args[0]->args[0]->text + "." + std::string(callee->name));
+    rows.insert(rows.begin(), own.begin(), own.end());
+  }
+  for (const ForeignCall* row : rows) {
     if (!fits(*row, *callee) || (row->statement && beside != Beside::Statement)) continue;
     if (auto found = byRow(*row, e, given, beside)) return found;
   }
