@@ -56,6 +56,7 @@ bool TokenFilter::takeForeignText(const antlr4::Token& t) {
   if (t.getType() == T::STRING && end == begin + 2 && next == "\"") return takeTripleQuotes(begin);
   if (t.getType() == T::BAD_STRING) return takeLongString(begin, end);
   if (t.getType() == T::SLASH && next == "*") return takeCommentBlock(begin);
+  if (t.getType() == T::BAD_CHAR && stream_.text()[begin] == '\'') return takeSingleQuotes(begin);
   return false;
 }
 
@@ -79,6 +80,34 @@ bool TokenFilter::takeTripleQuotes(size_t begin) {
     tokens_.push_back(make(T::STRING, begin, end));
   }
   readOnFrom(end);
+  return true;
+}
+
+/// `'text'`, which is read on as a string.
+bool TokenFilter::takeSingleQuotes(size_t begin) {
+  const std::string_view text = stream_.text();
+  size_t close = begin + 1;
+  while (close < text.size() && text[close] != '\'' && text[close] != '\n') close += text[close] == '\\' ? 2 : 1;
+  if (close >= text.size() || text[close] != '\'') return false;
+  const size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+  const std::string_view before = text.substr(line, begin - line), content = text.substr(begin + 1, close - begin - 1);
+  const bool inString = std::count(before.begin(), before.end(), '"') % 2 == 1;
+  auto d = reporter_.reportMended(Code::E0104, reporter_.span(begin, begin + 1), "`'` has no meaning in TL");
+  if (inString || (content.find('"') != std::string_view::npos && content.find('{') != std::string_view::npos)) {
+    d.help(std::string(kNoQuotesInBraces));
+  } else {
+    std::vector<Edit> edits = {{reporter_.span(begin, begin + 1), "\""}};
+    for (size_t i = begin + 1; i < close; ++i) {
+      if (text[i] == '\\')
+        ++i;
+      else if (text[i] == '"')
+        edits.push_back({reporter_.span(i, i), "\\"});
+    }
+    edits.push_back({reporter_.span(close, close + 1), "\""});
+    d.help(std::string(familiarCharacter("'")->help), std::move(edits));
+  }
+  tokens_.push_back(make(T::STRING, begin, close + 1));
+  readOnFrom(close + 1);
   return true;
 }
 

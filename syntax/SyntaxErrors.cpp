@@ -228,12 +228,11 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperator
   if (!known) return;
   if (s == "!" && at.begin > 0 && isNameCharacter(reporter.text()[at.begin - 1]))
     return helpBehindName(reporter, at, d);
-  if (s.front() == '\'') {  // the other end is mended too, or nothing
-    const size_t end = reporter.text().find_first_of("'\"\n", at.end);
-    if (end != std::string_view::npos && reporter.text()[end] == '\'')
-      d.help(std::string(known->help), {{at, "\""}, {reporter.span(end, end + 1), "\""}});
-    else
-      d.help(std::string(known->help) + ": \"text\"");
+  if (s.front() == '\'') {  // alone, or in a string
+    const std::string_view before = reporter.text().substr(0, at.begin);
+    const std::string_view line = before.substr(before.rfind('\n') + 1);
+    d.help(std::count(line.begin(), line.end(), '"') % 2 == 1 ? std::string(kNoQuotesInBraces)
+                                                              : std::string(known->help) + ": \"text\"");
     return;
   }
   if (!known->replacement.empty()) {

@@ -455,7 +455,7 @@ void TokenFilter::splitString(const Token& t) {
       if (rest.find('"') == std::string_view::npos) {
         d.help("double a literal brace in a string", {{brace, "{{"}});
       } else {
-        d.help("an expression in braces cannot contain quotes: bind it to a name before, and write `{name}`");
+        d.help(std::string(kNoQuotesInBraces));
         quotedHoleLine_ = reporter_.line(i);
       }
       break;

@@ -49,6 +49,7 @@ class TokenFilter {
   bool readTokens();
   bool takeForeignText(const antlr4::Token& t);
   bool takeTripleQuotes(size_t begin);
+  bool takeSingleQuotes(size_t begin);
   bool takeLongString(size_t begin, size_t end);
   bool takeCommentBlock(size_t begin);
   void readOnFrom(size_t offset) { stream_.window(offset, stream_.text().size()); }

@@ -47,6 +47,7 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
   if (named && named->nothing && file && placeIn(*file, call.span).statement &&
+      placeIn(*file, call.span).statement->kind == ast::Stmt::Kind::Expr &&
       placeIn(*file, call.span).statement->value.get() == &call) {
     d.help(std::string(named->help), {syntax::removed(context_.sources, call.span)});
     return true;
