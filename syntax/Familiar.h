@@ -10,7 +10,7 @@
 namespace tenc::syntax {
 
 /// A whole call and its text in TL: `$1` is the first operand, in parentheses where it needs them, `#1` as it is, `^1`
-/// one more than it.
+/// one more than it, `~1` without its ending.
 struct FamiliarCall {
   enum class Form : uint8_t { Any, Method, Function };
   enum class Position : uint8_t { Expression, Statement, Range };
@@ -20,6 +20,7 @@ struct FamiliarCall {
   Position position = Position::Expression;
   std::string_view example{};  ///< a script that holds the call, where one of tensors would be no example
   std::string_view last{};     ///< only where the last operand is written so
+  std::string_view ending{};   ///< only where it ends so
 };
 
 /// A name, or a word that TL's grammar has no place for.
@@ -39,6 +40,7 @@ struct Familiar {
   bool nothing = false;                 ///< a statement of it may be left out
   bool ofSteps = false;                 ///< of an optimiser that TL is given at each step
   std::string_view ofTree{};            ///< what is said of it as a member of a list or tuple
+  std::string_view ofModule{};          ///< what is said of it as an option of a function of a module
   std::string_view example{};           ///< a script that it stands in; must be given for words
 };
 

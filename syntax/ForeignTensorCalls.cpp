@@ -30,6 +30,7 @@ constexpr std::string_view kPlaced = "the indices come first, and the axis by na
 constexpr std::string_view kLogarithms = "`categorical` draws by logarithms of probabilities";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
 constexpr std::string_view kTime = "`time()` gives the seconds";
+constexpr std::string_view kElement = "an element is taken by its indices";
 constexpr std::string_view kLeaves = "`map_leaves` takes each tensor of a tree; `map` takes rows";
 constexpr std::string_view kSorted = "`sort` gives the values alone; `argsort` gives where they were";
 constexpr std::string_view kSliced = "a part is written as an index: `x[a : b]`, or `x[a :+ n]` for n from a on";
@@ -220,6 +221,8 @@ constexpr ForeignCall kCalls[] = {
      .text = "{x}",
      .form = kMethod,
      .help = "tensors hold no gradients: `grad(f)` makes the derivative of a function"},
+    {.call = "item(x)", .text = "{x}[0]", .form = kMethod, .help = kElement, .rank = 1},
+    {.call = "item(x)", .text = "{x}[0, 0]", .form = kMethod, .help = kElement, .rank = 2},
     {.call = "size(x, :dim)",
      .text = "{x}.shape[{dim}]",
      .form = kMethod,

@@ -195,6 +195,10 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (scopes_.lostName(name)) return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
+  if (base.is(Kind::Tuple) && call.arguments.empty() && syntax::familiarName(name)) {
+    d.help("the value is a tuple: `let (a, b) = ...` names its parts");
+    return d;
+  }
   if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call, &args)) return context_.lost();
   if (base.is(Kind::Tensor) && members_.memberOfTensor(base, name, member.opSpan))
     d.help("it is not a function: write it without parentheses", withoutParentheses(call));

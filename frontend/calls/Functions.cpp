@@ -70,7 +70,11 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
             d.help(steps->text, steps->edits);
             return;
           }
-          suggest(d, a.name, name, names, syntax::familiarOption(a.name), Among::Few);
+          if (option && !option->ofModule.empty() && decl.unit && !decl.unit->isScript) {
+            d.help(std::string(option->ofModule));
+            return;
+          }
+          suggest(d, a.name, name, names, option, Among::Few);
         });
         continue;
       }

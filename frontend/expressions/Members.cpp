@@ -92,6 +92,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
       auto d = context_.error(Code::E0206, span, describe(base) + " has no field `" + text + "`");
       if (method && method->is(Kind::Function))
         d.help("a method is called: `." + text + "(...)`, in a pipe too; as a value it is `|x| m." + text + "(x)`");
+      else if (auto weight = weightOfLinear(base, name, span))
+        d.help(weight->text, weight->edits);
       else if (std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
       else if (std::string shorter = shortened(text, names); !shorter.empty())  // `m.weight` of a field `w`

@@ -120,6 +120,14 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   return Help{said, {{reduced->span, text}}};
 }
 
+std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span member) {
+  constexpr std::string_view kLinear[] = {"Linear", "Projection"};
+  const StructDecl& decl = *layer.info->decl;
+  const bool linear = !decl.unit->isScript && std::ranges::find(kLinear, decl.stmt->name.text) != std::end(kLinear);
+  if (!linear || name != "weight") return std::nullopt;
+  return Help{"`w` is [in, out], the transpose of PyTorch's weight", {{member, "w.T"}}};
+}
+
 std::optional<Help> updatedAt(Context& context, Span member) {
   const ast::File* file = fileOf(context);
   const ast::Expr* call = nullptr;

@@ -73,7 +73,7 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
            (r.form == FamiliarCall::Form::Any || (r.form == FamiliarCall::Form::Method) == call.method) &&
            (r.position != FamiliarCall::Position::Statement || call.beside == Beside::Statement) &&
            (r.position != FamiliarCall::Position::Range || call.beside == Beside::Range) &&
-           (r.last.empty() || call.operands.back().text == r.last);
+           (r.last.empty() || call.operands.back().text == r.last) && call.operands.back().text.ends_with(r.ending);
   };
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);
@@ -81,13 +81,17 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
   std::string text;
   for (size_t i = 0; i < r->pattern.size(); ++i) {
     const char c = r->pattern[i];
-    if (c != '$' && c != '#' && c != '^') {
+    if (c != '$' && c != '#' && c != '^' && c != '~') {
       text += c;
       continue;
     }
     const WrittenOperand& operand = call.operands[static_cast<size_t>(r->pattern[++i] - '1')];
     if (c == '^') {
       text += oneMore(std::string(operand.text));
+      continue;
+    }
+    if (c == '~') {
+      text += operand.text.substr(0, operand.text.size() - r->ending.size());
       continue;
     }
     const bool wrap = c == '$' && operand.compound;
