@@ -276,7 +276,7 @@ class Helper : private SyntaxView {
       const bool numbered = device == "cpu" || device.find(':') != std::string::npos;
       return say(Form::DeviceText, name && numbered ? std::vector<Edit>{{span(), device}} : std::vector<Edit>{});
     }
-    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR)) return say(Form::NewStruct);
+    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR) && !next(T::ASSIGN)) return say(Form::NewStruct);
     return false;
   }
 
@@ -369,6 +369,10 @@ class Helper : private SyntaxView {
 
   /// What depends on the token alone.
   void tokens() {
+    if (isKeyword(p_.at) && (next(T::ASSIGN) || next(T::COMMA)) && startsStatement(p_.before)) {
+      say("`" + p_.at.getText() + "` is a reserved word: choose another name");
+      return;
+    }
     switch (at_) {
       case T::MINUS:
         if (startsStatement(p_.before)) say(Form::LeadingMinus, negated());

@@ -115,16 +115,20 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
   if (settled.poison()) return settled;
   if (auto v = memberOfTensor(settled, name, span)) return *v;
   auto d = context_.error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  const syntax::Familiar* foreign = syntax::familiarName(text);
   if (auto update = settled.is(Kind::Tensor) && text == "at" ? updatedAt(context_, span) : std::nullopt)
     d.help(update->text, update->edits);
   else if (auto part = partOfPair(context_, base, span, name))
     d.help(part->text, part->edits);
+  else if (settled.is(Kind::Tensor) && foreign && foreign->replacement.empty() && !foreign->help.empty() &&
+           takesOne(text))
+    d.help(std::string(foreign->help));  // `x.grad`
   else if (settled.is(Kind::Tensor) && takesOne(text))
     d.help("`" + text + "` is a function, which is called", {{Span{span.file, span.end, span.end}, "()"}});
   else if (settled.is(Kind::Tensor))
-    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text), Among::Few);
-  else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
-    d.note(std::string(known->ofTree));
+    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, foreign, Among::Few);
+  else if (foreign && !foreign->ofTree.empty())
+    d.note(std::string(foreign->ofTree));
   return d;
 }
 

@@ -280,8 +280,11 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   }
   std::vector<std::string> there;
   for (const auto& [n, f] : decl.unit->functions) there.push_back(n);
+  // In the function itself that makes one it is built.
+  const FnDecl* around = context_.frame().fn;
   for (const std::string& name : {snake, snake + "_layer", respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
+    if (around && around->unit == decl.unit && around->stmt->name.text == name) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});
     return d;
   }
