@@ -36,6 +36,9 @@ format::File openRead(const std::string& path, const FileAccess& access, std::st
   if (!f || !format::fileSize(f.get())) {
     error = "`" + path + "` is not a regular file";
     f.reset();
+  } else if (char first = 0; format::fileSize(f.get()) == 0 && pread(descriptor, &first, 1, 0) > 0) {
+    error = "`" + path + "` does not say how long it is";  // as those of the kernel below /proc
+    f.reset();
   }
   return f;
 }

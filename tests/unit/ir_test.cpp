@@ -358,8 +358,8 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   k.b.make(OpKind::Mul, {x, y});
   SourceText call{Span{0, 38, 49}, SourceText::Kind::Call, true, "to"};
   call.move = Span{0, 39, 49};
-  k.m.texts.add(call);
-  k.m.texts.add({Span{0, 40, 41}, SourceText::Kind::Update, false, {}, Span{0, 38, 50}});
+  k.m.texts->add(call);
+  k.m.texts->add({Span{0, 40, 41}, SourceText::Kind::Update, false, {}, Span{0, 38, 50}});
   k.main->source = "nn.f";
   k.main->ownDevice = "gpu";
   k.main->span = Span{0, 1, 2};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 #include "codegen/cpu/CpuTarget.h"
@@ -171,7 +172,8 @@ constexpr Option kOptions[] = {
     {"seconds", "S", "about how long each block runs (1)",
      [](CommandLine& c, std::string_view v) {
        const auto [end, status] = std::from_chars(v.data(), v.data() + v.size(), c.session.benchSeconds);
-       return status == std::errc() && end == v.data() + v.size() && c.session.benchSeconds > 0;
+       return status == std::errc() && end == v.data() + v.size() && c.session.benchSeconds > 0 &&
+              std::isfinite(c.session.benchSeconds);
      },
      only(Command::Bench)},
     {"dry-run", "", "exit status 1 when the layout would change; nothing is written",
