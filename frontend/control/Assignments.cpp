@@ -163,18 +163,22 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
     auto d = context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
     const bool builtIn = global->is(Val::Kind::Function) && global->fn->kind == FnValue::Kind::Builtin;
     if (builtIn && found == &target && plain) unknownNames_.offerBinding(d, found->text, found->span);
+    if (!builtIn && global->is(Val::Kind::Function)) d.help("it is a function: bind what it gives to another name");
     return d;
   }
   if (!binding->isVar) {
-    auto d = context_.error(Code::E0107, target.span, "`" + found->text + "` cannot be assigned: it is not a `var`");
-    if (binding->span.valid()) {
+    const bool captured = !binding->span.valid();
+    auto d = context_.error(Code::E0107, target.span,
+                            captured ? "a lambda cannot assign to `" + found->text + "`, which is bound outside of it"
+                                     : "`" + found->text + "` cannot be assigned: it is not a `var`");
+    if (!captured) {
       d.note(binding->span, "`" + found->text + "` is bound here");
       if (binding->keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{binding->keyword, "var"}});
       else
         d.help("bind it as a variable: `var " + found->text + " = " + asWritten(*binding, found->text) + "`");
     } else {
-      d.note("a lambda can read the names around it, but not assign to them");
+      d.help("give the new value back, and assign it where `" + found->text + "` is bound");
     }
     return d;
   }

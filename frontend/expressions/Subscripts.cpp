@@ -203,6 +203,7 @@ bool Subscripts::window(const ast::Subscript& s) {
     auto i = tools_.evaluator.constInt(start, "the start of a window");
     if (!i) return false;
     int64_t at = *i < 0 ? *i + n : *i;
+    if (*size == 0) at = std::clamp<int64_t>(at, 0, n);  // no elements are nowhere out of range
     if (at < 0 || at + *size > n) {
       return refuse(Code::E0205, s.span,
                     "the window of " + number(*size) + " from " + number(*i) + " leaves dim " + number(step.dim) +

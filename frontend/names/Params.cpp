@@ -1,9 +1,10 @@
 // Params: given on the command line, or their defaults.
-#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
@@ -14,6 +15,20 @@ namespace tenc::frontend {
 
 namespace {
 
+/// The text without the `_` between its digits; nothing where one stands elsewhere, or a blank.
+std::optional<std::string> withoutSeparators(std::string_view text) {
+  const auto digit = [&](size_t i) { return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])); };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (std::isspace(static_cast<unsigned char>(text[i]))) return std::nullopt;
+    if (text[i] != '_')
+      out += text[i];
+    else if (i == 0 || !digit(i - 1) || !digit(i + 1))
+      return std::nullopt;
+  }
+  return out.empty() ? std::nullopt : std::optional(out);
+}
+
 std::optional<Val> parseParam(const std::string& text, const std::string& type, Span span) {
   char* end = nullptr;
   if (type == "str") return Val::ofString(text, span);
@@ -21,16 +36,17 @@ std::optional<Val> parseParam(const std::string& text, const std::string& type, 
     if (text == "true" || text == "false") return Val::ofBool(text == "true", span);
     return std::nullopt;
   }
-  std::string digits = text;
-  digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
-  if (digits.empty()) return std::nullopt;
+  const std::optional<std::string> digits = withoutSeparators(text);
+  if (!digits) return std::nullopt;
   errno = 0;
   if (type == "i64") {
-    const long long v = std::strtoll(digits.c_str(), &end, 0);
+    const std::string_view value = std::string_view(*digits).substr(digits->find_first_not_of("+-") == 1 ? 1 : 0);
+    const bool hex = value.starts_with("0x") || value.starts_with("0X");
+    const long long v = std::strtoll(digits->c_str(), &end, hex ? 16 : 10);
     if (*end || errno) return std::nullopt;
     return Val::ofInt(v, span);
   }
-  const double v = std::strtod(digits.c_str(), &end);
+  const double v = std::strtod(digits->c_str(), &end);
   if (*end) return std::nullopt;
   return Val::ofFloat(v, span);
 }

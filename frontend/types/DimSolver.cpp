@@ -112,6 +112,10 @@ bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, con
   if (t.op == '-' && c) return unifyDim(left, value + *c, g, who);
   if (t.op == '*' && (a || c)) {
     const int64_t factor = a ? *a : *c;
+    if (factor == 0 && value == 0) {  // any number will do, which others may tell
+      g.pending.push_back({&t, value});
+      return true;
+    }
     if (factor == 0 || value % factor != 0) {
       auto d =
           context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,

@@ -91,7 +91,7 @@ struct Instance {
   std::vector<ir::Placement> results;
   std::vector<std::optional<bool>> known;         ///< arguments that follow from device comparisons of the caller
   std::vector<std::optional<bool>> knownResults;  ///< results that follow from such comparisons
-  Instance* caller = nullptr;  ///< the first caller, for call chains
+  Instance* caller = nullptr;                     ///< the first caller, for call chains
   const ir::Op* call = nullptr;
   std::vector<const ir::Value*> arguments;  ///< of the first call
   std::unordered_map<const ir::Value*, ValueInfo> info;
