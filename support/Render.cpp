@@ -42,13 +42,6 @@ class Painter {
   bool colour_;
 };
 
-/// What a terminal would obey, not show: control characters, among them those from U+0080 on, what turns the order of
-/// text, and bytes that are no UTF-8.
-bool isHidden(const CodePoint& c) {
-  return !c.valid || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) || reordersText(c.value);
-}
-constexpr std::string_view kHidden = "\xEF\xBF\xBD";
-
 /// A source line as a terminal shows it: tabs expanded, control characters and bad bytes replaced.
 struct DisplayLine {
   std::vector<std::string> cells;  ///< one a column; the second column of a wide character is empty
@@ -62,8 +55,8 @@ struct DisplayLine {
       if (c.value == '\t') {
         do cells.emplace_back(" ");
         while (cells.size() % kTabWidth != 0);
-      } else if (isHidden(c)) {
-        cells.emplace_back(kHidden);
+      } else if (isHiddenInTerminal(c)) {
+        cells.emplace_back(kReplacement);
       } else if (c.width == 0 && !cells.empty()) {
         cells.back() += bytes;
       } else {
@@ -103,23 +96,11 @@ struct Mark {
   std::string label;
 };
 
-/// Text that may hold what a file or a path does.
-std::string shown(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const CodePoint c = decodeUtf8(text, i);
-    const bool keeps = c.value == '\n' || c.value == '\t' || !isHidden(c);
-    out += keeps ? text.substr(i, c.bytes) : kHidden;
-    i += c.bytes;
-  }
-  return out;
-}
-
 std::string oneLine(std::string_view text) {
   std::string out(text);
   std::replace(out.begin(), out.end(), '\n', ' ');
   std::replace(out.begin(), out.end(), '\r', ' ');
-  return shown(out);
+  return forTerminal(out);
 }
 
 /// Characters with the style of each, built cell by cell so that labels can be laid over connectors.
@@ -172,12 +153,12 @@ class Renderer {
     gutter_ = gutterWidth(d);
     excerpts(d);
     for (const Note& note : d.notes) {
-      out_ += paint_(Style::Note, "note") + ": " + shown(note.text) + "\n";
+      out_ += paint_(Style::Note, "note") + ": " + forTerminal(note.text) + "\n";
       if (known(note.span)) arrow("-->", note.span);
     }
     for (const Help& help : d.helps) {
       if (help.alternative) continue;
-      out_ += paint_(Style::Help, "help") + ": " + shown(help.text) + "\n";
+      out_ += paint_(Style::Help, "help") + ": " + forTerminal(help.text) + "\n";
       if (!help.edits.empty() && !help.mustRemove) mended(help);
     }
     return std::move(out_);
@@ -201,8 +182,8 @@ class Renderer {
 
   void arrow(std::string_view arrow, Span s) {
     const LineColumn at = sources_.file(s.file).position(s.begin);
-    out_ += std::string(gutter_, ' ') + paint_(Style::Gutter, arrow) + " " + shown(sources_.file(s.file).name()) + ":" +
-            std::to_string(at.line) + ":" + std::to_string(at.column) + "\n";
+    out_ += std::string(gutter_, ' ') + paint_(Style::Gutter, arrow) + " " + forTerminal(sources_.file(s.file).name()) +
+            ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + "\n";
   }
 
   void margin(std::string_view number, std::string_view text) {

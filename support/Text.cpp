@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "support/TextOrder.h"
+
 namespace tenc {
 namespace {
 
@@ -66,6 +68,21 @@ size_t findInvalidUtf8(std::string_view text) {
     i += c.bytes;
   }
   return std::string_view::npos;
+}
+
+bool isHiddenInTerminal(const CodePoint& c) {
+  return !c.valid || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) || reordersText(c.value);
+}
+
+std::string forTerminal(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = decodeUtf8(text, i);
+    const bool keeps = c.value == '\n' || c.value == '\t' || !isHiddenInTerminal(c);
+    out += keeps ? text.substr(i, c.bytes) : kReplacement;
+    i += c.bytes;
+  }
+  return out;
 }
 
 std::string jsonQuote(std::string_view text) {

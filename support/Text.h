@@ -18,6 +18,14 @@ CodePoint decodeUtf8(std::string_view text, size_t at);
 /// Offset of the first byte that is not UTF-8, or npos.
 size_t findInvalidUtf8(std::string_view text);
 
+/// What a terminal would obey, not show: control characters, among them those from U+0080 on, what turns the order of
+/// text, and bytes that are no UTF-8.
+bool isHiddenInTerminal(const CodePoint& c);
+/// What stands for such a character: U+FFFD.
+inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+/// `text` with that in their place; line breaks and tabs stay.
+std::string forTerminal(std::string_view text);
+
 /// `text` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string jsonQuote(std::string_view text);
 

@@ -61,6 +61,7 @@ bool TokenFilter::takeForeignText(const antlr4::Token& t) {
 }
 
 bool TokenFilter::takeTripleQuotes(size_t begin) {
+  if (foreignCharacters_++ >= kMostMended) return false;
   const std::string_view text = stream_.text();
   const size_t close = noTripleQuotes_ ? std::string_view::npos : text.find("\"\"\"", begin + 3);
   if (close == std::string_view::npos) {
@@ -85,6 +86,7 @@ bool TokenFilter::takeTripleQuotes(size_t begin) {
 
 /// `'text'`, which is read on as a string.
 bool TokenFilter::takeSingleQuotes(size_t begin) {
+  if (foreignCharacters_++ >= kMostMended) return false;
   const std::string_view text = stream_.text();
   size_t close = begin + 1;
   while (close < text.size() && text[close] != '\'' && text[close] != '\n') close += text[close] == '\\' ? 2 : 1;

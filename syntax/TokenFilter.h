@@ -85,7 +85,7 @@ class TokenFilter {
   std::vector<TokenPtr> out_;
   std::vector<TokenPtr> tokens_;              ///< as the lexer gives them; those that were handed on are gone
   size_t next_ = 0;                           ///< of these, the one to take
-  static constexpr size_t kMostMended = 200;  ///< characters without meaning that edits are looked for
+  static constexpr size_t kMostMended = 200;  ///< characters and texts without meaning that edits are looked for
   size_t foreignCharacters_ = 0;
   bool noTripleQuotes_ = false, noCommentEnd_ = false;  ///< there are none in the rest of the text
   std::optional<ForeignOperators> operators_;           ///< of a text with characters that have no meaning

@@ -47,8 +47,8 @@ int benchCommand(Session& session, const CommandLine& line) {
         std::printf("{\"name\": %s, \"median_ms\": %.6g, \"min_ms\": %.6g, \"rounds\": %d}\n",
                     jsonQuote(bench.title).c_str(), b.medianMs, b.minMs, b.rounds);
       } else {
-        std::printf("bench %-32s median %10.4f ms   min %10.4f ms   %d rounds\n", bench.title.c_str(), b.medianMs,
-                    b.minMs, b.rounds);
+        std::printf("bench %-32s median %10.4f ms   min %10.4f ms   %d rounds\n", forTerminal(bench.title).c_str(),
+                    b.medianMs, b.minMs, b.rounds);
       }
     }
     std::fflush(stdout);

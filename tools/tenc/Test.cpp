@@ -3,6 +3,7 @@
 
 #include "ir/Ir.h"
 #include "ir/Uncalled.h"
+#include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
 #include "tools/tenc/Progress.h"
@@ -43,7 +44,7 @@ int testCommand(Session& session, const CommandLine& line) {
     if (interrupted) eraseLine();
     passed += outcome == Outcome::Ok;
     failed += outcome != Outcome::Ok && !interrupted;
-    std::printf("test %s ... %s\n", test.title.c_str(),
+    std::printf("test %s ... %s\n", forTerminal(test.title).c_str(),
                 outcome == Outcome::Ok ? "ok"
                 : interrupted          ? "interrupted"
                                        : "FAILED");
