@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "ir/HiddenDims.h"
+#include "ir/Loops.h"
 #include "ir/build/Compose.h"
 #include "transforms/Batch.h"
 #include "transforms/Origin.h"
@@ -53,6 +55,12 @@ constexpr const Safe* safeOf(OpKind kind) {
   for (const Safe& s : kSafe)
     if (s.kind == kind) return &s;
   return nullptr;
+}
+/// Whether an elementwise op that can fault does not, as its second operand is known: `i % 3`.
+bool cannotFault(const Op& op) {
+  if (safeOf(op.kind) == nullptr) return false;
+  const std::optional<int64_t> second = ir::constantInt(op.operand(1));
+  return second && (op.kind == OpKind::Pow ? *second >= 0 : *second != 0 && *second != -1);
 }
 constexpr bool safeIsComplete() {
   bool complete = true;
@@ -133,7 +141,7 @@ Value* Batcher::guarded(Value* v, int64_t safe) {
 }
 
 void Batcher::elementwise(const Op& op, Values operands) {
-  if (mask_ != nullptr) {
+  if (mask_ != nullptr && !cannotFault(op)) {
     const Safe* safe = ir::isInt(op.result()->type.dtype) ? safeOf(op.kind) : nullptr;
     if (safe && functions_->arePlaced())
       operands[1] = choose(mask_, operands[1], safeBeside(*b_, operands[0], *operands[1], safe->second));
@@ -193,7 +201,7 @@ void Batcher::position(const Op& op) {
 }
 
 bool Batcher::single(const Op& op) {
-  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
+  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault) && !cannotFault(op);
   if (op.has(Trait::Random) && op.has(Trait::Creation)) {
     random(op);
     return true;

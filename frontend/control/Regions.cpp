@@ -242,10 +242,10 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
   context_.at(span);
   context_.derived.notePlaces();
   std::vector<ir::Value*> operands;
-  const bool byValue = placing_.isByValue(device);
-  if (byValue) operands.push_back(device.of);
-  ir::Op* op = context_.b().makeTyped(OpKind::On, operands, {}, {{"device", byValue ? std::string() : device.name}});
-  if (byValue) op->set("named", true);
+  ir::Value* const there = placing_.valueOn(device);
+  if (there) operands.push_back(there);
+  ir::Op* op = context_.b().makeTyped(OpKind::On, operands, {}, {{"device", there ? std::string() : device.name}});
+  if (there) op->set("named", true);
   ir::Region* region = context_.b().addRegion(op);
   std::vector<Val> values;
   Training* training = context_.body.training;

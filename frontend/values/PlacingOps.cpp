@@ -33,8 +33,10 @@ Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& va
   return rebuild(value, now);
 }
 
-bool PlacingOps::isByValue(const DeviceRef& d) const {
-  return d.name.empty() || (d.of && d.of->home()->func != context_.b().region()->func);
+ir::Value* PlacingOps::valueOn(const DeviceRef& d) {
+  if (d.name.empty()) return d.of;
+  if (!d.of || d.of->home()->func == context_.b().region()->func) return nullptr;
+  return context_.b().value(OpKind::StopGradient, {d.of});  // only its place is asked for
 }
 
 Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
@@ -55,10 +57,11 @@ Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause ca
     if (!t) return context_.lost();
     context_.at(span, {{v.span, ""}, {device, ""}});
     std::vector<ir::Value*> operands = {t};
-    const bool byValue = isByValue(d);
-    if (byValue) operands.push_back(d.of);
-    ir::Value* moved = context_.b().value(
-        OpKind::To, operands, {{"device", byValue ? std::string() : d.name}, {"cause", std::string(ir::name(cause))}});
+    ir::Value* const there = valueOn(d);
+    if (there) operands.push_back(there);
+    const std::string named = there ? std::string() : d.name;
+    ir::Value* moved =
+        context_.b().value(OpKind::To, operands, {{"device", named}, {"cause", std::string(ir::name(cause))}});
     return Val::ofTensor(moved, span);
   };
   if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
