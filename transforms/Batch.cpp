@@ -215,6 +215,10 @@ Value* beside(ir::Builder& b, Value* mask, Value* v) {
 }
 }  // namespace
 
+Value* Batcher::decisionNear(const Value& lane, Value* v, Value* near) {
+  return lane.type.dtype == DType::Bool && lane.type.shape.empty() ? meeting(v, near) : v;
+}
+
 Value* Batcher::meeting(Value* mask, Value* v) {
   return functions_->arePlaced() && !madeOfNumbers(*v) ? beside(*b_, mask, v) : mask;
 }
@@ -459,7 +463,8 @@ bool Batcher::select(const Op& op, Value* condition) {
     if (!ok) return false;
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
-    define(op, i, choose(condition, results[0][i], results[1][i]), true);
+    Value* const no = decisionNear(*op.result(i), results[1][i], results[0][i]);
+    define(op, i, choose(condition, results[0][i], no), true);
   }
   return true;
 }
@@ -520,7 +525,8 @@ bool Batcher::counted(const Op& op) {
         Value* lane = from.terminator()->operand(i);
         grew = grew || (entry(lane).batched && !flags[i]);
         flags[i] = flags[i] || entry(lane).batched;
-        yields.push_back(flags[i] ? batched(lane) : entry(lane).value);
+        yields.push_back(flags[i] ? decisionNear(*lane, batched(lane), entry(from.args[1 + i].get()).value)
+                                  : entry(lane).value);
       }
       b_->makeTyped(OpKind::Yield, yields, {});
       return true;
@@ -630,7 +636,10 @@ bool Batcher::maskedLoop(const Op& op, Values carried, const std::function<void(
     bindCarried(now);
     Values after;
     if (!trip.body(after)) return false;
-    for (size_t i = 0; i < n; ++i) after[i] = choose(active, after[i], now[i]);
+    for (size_t i = 0; i < n; ++i) {
+      const bool decision = now[i]->type.dtype == DType::Bool && now[i]->type.rank() == 1;
+      after[i] = choose(active, decision ? meeting(after[i], now[i]) : after[i], now[i]);
+    }
     bindCarried(after);
     Value* more = trip.condition();
     if (more == nullptr) return false;

@@ -322,6 +322,11 @@ class Linearizer : public Walk {
     return true;
   }
 
+  /// Whether of a parameter only its place is asked for, as a device variable does.
+  static bool saysOnlyWhere(const Value& v) {
+    return std::ranges::all_of(v.uses, [](const Value::Use& use) { return use.user->kind == OpKind::StopGradient; });
+  }
+
   bool called(const Op& op) {
     ir::Func* callee = module().find(op.stringAttr("callee"));
     std::vector<bool> arguments;
@@ -338,6 +343,7 @@ class Linearizer : public Walk {
     const LinearizedFunc* derived = nullptr;
     if (op.hasAttr(kRuleForward)) {
       for (auto i = static_cast<size_t>(op.intAttr(kRuleArguments)); i < op.operandCount(); ++i) {
+        if (arguments[i] && saysOnlyWhere(*callee->body->args[i])) arguments[i] = false;
         if (arguments[i]) return refuse({&op, Obstacle::Kind::CaptureOfRule, op.operand(i)->name});
       }
       derived = &derived_.ruled(op, arguments);

@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   std::string error;
   const std::optional<CommandLine> line = parseCommandLine(words, error);
   if (!line) {
-    std::fprintf(stderr, "tenc: %s\n`tenc --help` lists commands and options\n", forTerminal(error).c_str());
+    std::fprintf(stderr, "tenc: %s\n`tenc --help` lists commands and options\n", tenc::forTerminal(error).c_str());
     return static_cast<int>(Outcome::Usage);
   }
   Session session(line->session);
