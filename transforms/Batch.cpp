@@ -286,7 +286,8 @@ ir::Func* Batcher::variantThatGives(const ir::Func& callee, const std::vector<bo
     failed_ = true;
     return nullptr;
   }
-  made->paramPlaces.resize(made->body->args.size(), kAnywhere);
+  made->paramPlaces.resize(callee.body->args.size(), kAnywhere);
+  made->paramPlaces.resize(made->body->args.size(), kAnyMask);
   ir::Builder at(made->body->terminator());
   at.setLoc(made->body->terminator()->loc);
   ir::Compose c(at);
@@ -373,7 +374,7 @@ bool Batcher::call(const Op& op) {
       return false;
     }
     variant->paramPlaces.resize(callee->body->args.size());
-    variant->paramPlaces.resize(variant->body->args.size(), kAnywhere);
+    variant->paramPlaces.resize(variant->body->args.size(), kAnyMask);
     known = &functions_->add(*callee, n_, flags, {variant, std::move(*batchedResults)});
   }
   std::vector<ir::Type> types;

@@ -104,6 +104,12 @@ Val PlacingOps::enter(const Val& v, ir::Op& on) {
                                             {{"device", on.stringAttr("device")}, {"cause", std::string("enter")}});
     return Val::ofTensor(entered, v.span);
   }
+  if (v.is(Val::Kind::Function)) {  // what it has captured
+    std::vector<ir::Value*> captured;
+    if (!leavesOf(v, captured)) return v;
+    for (ir::Value*& leaf : captured) leaf = enter(Val::ofTensor(leaf, v.span), on).tensor;
+    return rebuild(v, captured);
+  }
   if (!v.isTree() || v.poison()) return v;
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {

@@ -65,12 +65,10 @@ void collectCallees(const ir::Region& region, std::map<std::string, bool>& calle
   }
 }
 
-/// Whether the signature leaves places to the caller, as those of what a lambda among the arguments captured: by itself
-/// the function is nowhere.
+/// Whether callers decide places in the signature, for instance those of what a lambda argument has captured. Such a
+/// function is not placed by itself.
 bool isPlacedByCallers(const ir::Func& f) {
-  const auto isOpen = [](const std::string& p) {
-    return isAnywhere(p) || (p.starts_with('$') && isUnnamed(p.substr(1)));
-  };
+  const auto isOpen = [](const std::string& p) { return isAnywhere(p) || isOfCapture(p); };
   return std::any_of(f.paramPlaces.begin(), f.paramPlaces.end(), isOpen) ||
          std::any_of(f.resultPlaces.begin(), f.resultPlaces.end(), isAnywhere);
 }

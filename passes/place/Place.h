@@ -70,9 +70,12 @@ struct ValueInfo {
 
 /// What a signature says of a parameter whose argument stays where it is, or of a result that is where the body leaves
 /// it.
-inline bool isAnywhere(const std::string& written) { return written == "$"; }
+inline bool isAnywhere(const std::string& written) { return written == "$" || written == "$mask"; }
+/// The same of a mask, which says nothing of where the function is.
+inline bool isMask(const std::string& written) { return written == "$mask"; }
 /// Whether the source has no name for the device variable, as for the place of what a lambda captured: a number then.
 inline bool isUnnamed(const std::string& variable) { return variable[0] >= '0' && variable[0] <= '9'; }
+inline bool isOfCapture(const std::string& written) { return written.starts_with('$') && isUnnamed(written.substr(1)); }
 
 /// A move that one operand needs, decided by inference and carried out by rewriting.
 struct Need {
@@ -181,6 +184,8 @@ class Reporter {
   /// E0304
   Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
 
+  /// Notes the calls that led here.
+  void callChain(Diagnostic& d) const;
   /// "operands of `+`", by the built-in's name where the text begins with one.
   std::string subjectOf(const ir::Op& op) const;
   /// Whether the op is what an assignment to elements makes.
@@ -216,7 +221,6 @@ class Reporter {
 
   /// `who` is what the first note calls the value.
   void provenance(Diagnostic& d, const ir::Value* v, const std::string& device, Called who) const;
-  void callChain(Diagnostic& d) const;
 
   Cost costOf(const ir::Value* v) const;
   std::optional<int64_t> otherTrips(const ir::Op& op, const ir::Region& beside) const;

@@ -27,10 +27,9 @@ void Inference::call(Op& op) {
     }
     params.push_back({place});
     key += "," + place;
-    // So that a gradient knows which branch was taken, too.
-    const bool known = info(v).constant && followsFromDevices(v);
-    seed.known.push_back(known ? info(v).constant : std::nullopt);
-    if (known) key += *info(v).constant ? "=true" : "=false";
+    // Known bools are part of the instance, so that both halves of a gradient take the same branch.
+    seed.known.push_back(knownBool(v));
+    if (seed.known.back()) key += *seed.known.back() ? "=true" : "=false";
   }
   for (const auto& [name, device] : seed.deviceVars) key += ";" + name + "=" + device;
   seed.caller = &in_;
@@ -81,7 +80,7 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
     }
     if (mixes(v->type)) continue;
     if (isAnywhere(wants)) {
-      if (first.empty()) first = place;
+      if (first.empty() && !isMask(wants)) first = place;
     } else if (wants.empty() && !fixedOwn) {
       groups[""].push_back({v, place, i});
     } else if (wants.starts_with("$")) {
@@ -148,8 +147,8 @@ void Inference::returned(Op& op) {
     std::string place = use(op, i);
     std::string written = signaturePlace(in_.func->resultPlaces, i);
     std::string wanted = expected(in_.func->resultPlaces, i, in_);
-    // What a function among the results has captured is where it was.
-    const bool anywhere = isAnywhere(written) || (written.starts_with("$") && isUnnamed(written.substr(1)));
+    // A function that is returned leaves what it has captured in place.
+    const bool anywhere = isAnywhere(written) || isOfCapture(written);
     if (place == kPoison || (in_.isRoot && written.empty())) {
       // Nothing to check.
     } else if (mixes(v->type)) {
@@ -166,7 +165,7 @@ void Inference::returned(Op& op) {
       place = wanted;  // callers rely on the signature
     }
     in_.results.push_back({place});
-    in_.knownResults.push_back(info(v).constant && followsFromDevices(v) ? info(v).constant : std::nullopt);
+    in_.knownResults.push_back(knownBool(v));
     if (i < in_.func->resultTypes.size()) in_.func->resultTypes[i].place.device = place;
   }
 }

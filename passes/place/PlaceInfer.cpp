@@ -355,25 +355,26 @@ void Inference::hostEffect(Op& op) {
     d.code = Code::E0212;
     d.message = "this assertion about devices is false";
     d.span = shared_.module.span(op.loc);
+    report_.callChain(d);
     fail(op, std::move(d));
   }
 }
 
-bool Inference::followsFromDevices(const Value* assertion) {
-  std::vector<const Value*> values = {assertion};
+bool Inference::followsFromDevices(const Value* v) {
+  std::vector<const Value*> values = {v};
   std::unordered_set<const Value*> seen;
   while (!values.empty()) {
-    const Value* v = values.back();
+    const Value* at = values.back();
     values.pop_back();
-    if (!seen.insert(v).second) continue;
-    if (!v->op) {
-      if (v->region == in_.func->body.get() && info(v).constant) return true;
+    if (!seen.insert(at).second) continue;
+    if (!at->op) {  // an argument is known where it follows from devices in the caller
+      if (at->region == in_.func->body.get() && info(at).constant) return true;
       continue;
     }
-    if (v->op->kind == OpKind::DeviceEq) return true;
-    if (v->op->kind == OpKind::Call && info(v).constant) return true;
-    if (v->op->kind == OpKind::If && in_.taken.count(v->op)) return true;
-    for (const Value* o : v->op->operands())
+    if (at->op->kind == OpKind::DeviceEq) return true;
+    if (at->op->kind == OpKind::Call && info(at).constant) return true;
+    if (at->op->kind == OpKind::If && in_.taken.count(at->op)) return true;
+    for (const Value* o : at->op->operands())
       if (info(o).constant) values.push_back(o);
   }
   return false;

@@ -129,6 +129,10 @@ class Inference {
 
   /// Whether a device comparison is among what the bool is computed from.
   bool followsFromDevices(const Value* v);
+  /// The value of a bool that follows from device comparisons, here or in the caller.
+  std::optional<bool> knownBool(const Value* v) {
+    return info(v).constant && followsFromDevices(v) ? info(v).constant : std::nullopt;
+  }
   void bench(Op& op);
 
   // ---- control flow
