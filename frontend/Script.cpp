@@ -18,7 +18,7 @@
 #include "frontend/names/Units.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
-#include "ir/Uncalled.h"
+#include "ir/CallGraph.h"
 
 namespace tenc::frontend {
 

@@ -42,7 +42,7 @@ std::unique_ptr<Module> clone(const Module& m, const std::function<bool(const Fu
   auto copy = std::make_unique<Module>();
   copy->devices = m.devices;
   copy->locs = m.locs;
-  copy->texts = m.texts;
+  copy->texts = m.texts;  // searching them is not for several threads: neither are modules that share them
   copy->defaultDevice = m.defaultDevice;
   for (const auto& f : m.funcs) {
     if (wanted && !wanted(*f)) continue;

@@ -20,9 +20,10 @@ constexpr Familiar kOptions[] = {
     {.name = "is_causal", .replacement = "causal"},
     {.name = "attn_mask",
      .replacement = "mask",
-     .ofModule = "in `mask` true is what may be seen, where PyTorch's `attn_mask` hides it: `mask: not hidden`"},
+     .ofModule = "in `mask`, true marks what may be attended to; PyTorch's `attn_mask` marks what is hidden: `mask: "
+                 "not hidden`"},
     {.name = "key_padding_mask",
-     .help = "in `mask` true is what may be seen: `mask: not padding[:, new, new, :]`",
+     .help = "in `mask`, true marks what may be attended to: `mask: not padding[:, new, new, :]`",
      .example = "import nn\nlet m = nn.multi_head_attention(4, 2)\nprint(m(ones([1, 2, 4]), key_padding_mask: [[false, "
                 "true]]))\n"},
     {.name = "num_groups", .replacement = "groups"},

@@ -15,9 +15,9 @@ constexpr std::string_view kLayers = "a layer is made by a function of the modul
 constexpr std::string_view kTrained =
     "a layer is made by a function of the module `nn`; `nn.train(m, x)` calls it in training mode, `m(x)` does not";
 constexpr std::string_view kTimeFirst =
-    "layers of `nn` take [batch, time, features], which is `batch_first=True`: swap the first two dims of the input "
-    "where that is not "
-    "given";
+    "layers of `nn` take [batch, time, features], as with `batch_first=True`; for [time, batch, features] swap the "
+    "first "
+    "two dims of the input";
 constexpr std::string_view kClasses =
     "`nn.cross_entropy(x, y)` has the classes along the last axis: `axis: 1` for [batch, classes, ...]";
 constexpr std::string_view kOptimiser = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
@@ -90,8 +90,8 @@ constexpr ForeignCall kCalls[] = {
     {.call = "nn.gelu(x, approximate=true)",
      .text = "gelu({x}, approximate: \"tanh\")",
      .form = kNumPy,
-     .help = "JAX approximates where nothing else is said"},
-    {.call = "logsigmoid(x)", .text = "-softplus(-{x})", .form = kPrefixed},
+     .help = "JAX's `gelu` is the approximation by default"},
+    {.call = "logsigmoid(x)", .text = "(-softplus(-{x}))", .form = kPrefixed},
     {.call = "embedding(i, w)", .text = "{w}[{i}]", .form = kPrefixed, .help = "rows of a table are taken by an index"},
     {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: i64)", .form = kTorch},
     {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: f32)", .form = kNumPy},
@@ -215,14 +215,14 @@ constexpr ForeignCall kCalls[] = {
      .help = kLayers},
     {.call = "MultiheadAttention(*)", .text = "", .form = kLayer, .help = kTimeFirst},
     // Losses.
-    {.call = "CrossEntropyLoss()", .text = "nn.cross_entropy", .form = kLayer, .help = kLoss},
+    {.call = "CrossEntropyLoss()", .text = "nn.cross_entropy", .form = kLayer, .help = kClasses},
     {.call = "CrossEntropyLoss(weight, ignore_index, reduction, label_smoothing)",
      .text =
          "|x, y| nn.cross_entropy(x, y<, weight: {weight}><, ignore_index: {ignore_index}><, reduction: {reduction}>"
          "<, smoothing: {label_smoothing}>)",
      .form = kLayer,
      .help = kLoss},
-    {.call = "NLLLoss()", .text = "nn.nll_loss", .form = kLayer, .help = kLoss},
+    {.call = "NLLLoss()", .text = "nn.nll_loss", .form = kLayer, .help = kClasses},
     {.call = "MSELoss()", .text = "nn.mse", .form = kLayer, .help = kLoss},
     {.call = "MSELoss(reduction)",
      .text = "|x, y| nn.mse(x, y, reduction: {reduction})",
@@ -239,7 +239,7 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed,
      .help = kClasses,
      .rank = 3},
-    {.call = "nll_loss(x, y, reduction)",
+    {.call = "nll_loss(x, y, :reduction)",
      .text = "nn.nll_loss({x}, {y}, axis: 1<, reduction: {reduction}>)",
      .form = kPrefixed,
      .help = kClasses,
@@ -250,7 +250,7 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed,
      .help = kClasses,
      .rank = 4},
-    {.call = "nll_loss(x, y, reduction)",
+    {.call = "nll_loss(x, y, :reduction)",
      .text = "nn.nll_loss({x}, {y}, axis: 1<, reduction: {reduction}>)",
      .form = kPrefixed,
      .help = kClasses,
@@ -271,17 +271,17 @@ constexpr ForeignCall kCalls[] = {
      .text = "",
      .form = kPrefixed,
      .help = kClasses},
-    {.call = "nll_loss(x, y, reduction)",
+    {.call = "nll_loss(x, y, :reduction)",
      .text = "nn.nll_loss({x}, {y}<, reduction: {reduction}>)",
      .form = kPrefixed,
      .help = kLoss,
      .rank = 1},
-    {.call = "nll_loss(x, y, reduction)",
+    {.call = "nll_loss(x, y, :reduction)",
      .text = "nn.nll_loss({x}, {y}<, reduction: {reduction}>)",
      .form = kPrefixed,
      .help = kLoss,
      .rank = 2},
-    {.call = "nll_loss(x, y, reduction)", .text = "", .form = kPrefixed, .help = kClasses},
+    {.call = "nll_loss(x, y, :reduction)", .text = "", .form = kPrefixed, .help = kClasses},
     {.call = "mse_loss(x, y, reduction)",
      .text = "nn.mse({x}, {y}<, reduction: {reduction}>)",
      .form = kPrefixed,

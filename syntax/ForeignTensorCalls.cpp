@@ -30,7 +30,7 @@ constexpr std::string_view kPlaced = "the indices come first, and the axis by na
 constexpr std::string_view kLogarithms = "`categorical` draws by logarithms of probabilities";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
 constexpr std::string_view kTime = "`time()` gives the seconds";
-constexpr std::string_view kElement = "an element is taken by its indices";
+constexpr std::string_view kElement = "one element is read by its indices";
 constexpr std::string_view kLeaves = "`map_leaves` takes each tensor of a tree; `map` takes rows";
 constexpr std::string_view kSorted = "`sort` gives the values alone; `argsort` gives where they were";
 constexpr std::string_view kSliced = "a part is written as an index: `x[a : b]`, or `x[a :+ n]` for n from a on";
@@ -54,8 +54,14 @@ constexpr ForeignCall kCalls[] = {
      .form = kNumPy,
      .help = "a loop is written `while c { ... }`, and changes variables"},
     {.call = "lax.select(p, a, b)", .text = "where({p}, {a}, {b})", .form = kNumPy},
-    {.call = "logdet(x)", .text = "slogdet({x}).1", .help = "`slogdet` gives the sign and the logarithm"},
+    {.call = "logdet(x)",
+     .text = "slogdet({x}).1",
+     .help = "`slogdet` gives the sign and the logarithm; of a negative determinant PyTorch gives NaN"},
     {.call = "inverse(x)", .text = "inv({x})"},
+    {.call = "histc(x, bins, !min=0, !max=0)",
+     .text = "",
+     .form = kPrefixed,
+     .help = "`histogram` takes the range: `range: (min(x), max(x))`"},
     {.call = "histc(x, bins, min, max)",
      .text = "histogram({x}, bins: {bins}, range: ({min}, {max}))",
      .form = kPrefixed},
@@ -125,6 +131,8 @@ constexpr ForeignCall kCalls[] = {
      .help = kShare},
     {.call = "clip(x, !lo, !hi=None)", .text = "maximum({x}, {lo})", .help = kBound},
     {.call = "clip(x, !lo=None, !hi)", .text = "minimum({x}, {hi})", .help = kBound},
+    {.call = "norm(x, !p=\"fro\")", .text = "norm({x})", .apart = true},
+    {.call = "norm(x, !ord=\"fro\")", .text = "norm({x})", .apart = true},
     {.call = "norm(x, :p, dim, keepdim)",
      .text = "norm({x}, ord: {p}<, axis: {dim}><, keep: {keepdim}>)",
      .form = kMethod,
@@ -254,8 +262,7 @@ constexpr ForeignCall kCalls[] = {
      .text = "",
      .form = kMethod,
      .apart = true,
-     .help =
-         "`unfold` cuts patches out of pictures; windows along a dim are slices: `stack(list(3, |i| x[i * 2 :+ 4]))`"},
+     .help = "`unfold` takes patches of images; windows along a dim are slices: `stack(list(3, |i| x[i * 2 :+ 4]))`"},
     {.call = "repeat(x, *)",
      .text = "tile({x}, {#*})",
      .form = kMethod,

@@ -1,6 +1,7 @@
 // Text that the lexer cannot read as other languages mean it: strings of several lines, comments between two marks, and
 // strings whose values stand behind them. It is reported whole, with what TL writes in its place.
 #include <algorithm>
+#include <cctype>
 
 #include "syntax/Familiar.h"
 #include "syntax/FormatCall.h"
@@ -84,30 +85,38 @@ bool TokenFilter::takeTripleQuotes(size_t begin) {
   return true;
 }
 
-/// `'text'`, which is read on as a string.
+/// `'text'`, and `f'text'` with it, which is read on as a string. A quote behind an operand is none of these.
 bool TokenFilter::takeSingleQuotes(size_t begin) {
   if (foreignCharacters_++ >= kMostMended) return false;
   const std::string_view text = stream_.text();
+  const auto at = [&](size_t i) { return i < text.size() ? text[i] : '\n'; };
+  const auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const char before = begin > 0 ? text[begin - 1] : ' ';
+  const bool prefixed = before == 'f' && (begin < 2 || !isWord(text[begin - 2])) && !tokens_.empty();
+  if ((isWord(before) && !prefixed) || before == ')' || before == ']' || before == '\'') return false;
   size_t close = begin + 1;
-  while (close < text.size() && text[close] != '\'' && text[close] != '\n') close += text[close] == '\\' ? 2 : 1;
-  if (close >= text.size() || text[close] != '\'') return false;
-  const size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
-  const std::string_view before = text.substr(line, begin - line), content = text.substr(begin + 1, close - begin - 1);
-  const bool inString = std::count(before.begin(), before.end(), '"') % 2 == 1;
-  auto d = reporter_.reportMended(Code::E0104, reporter_.span(begin, begin + 1), "`'` has no meaning in TL");
-  if (inString || (content.find('"') != std::string_view::npos && content.find('{') != std::string_view::npos)) {
-    d.help(std::string(kNoQuotesInBraces));
-  } else {
-    std::vector<Edit> edits = {{reporter_.span(begin, begin + 1), "\""}};
-    for (size_t i = begin + 1; i < close; ++i) {
-      if (text[i] == '\\')
-        ++i;
-      else if (text[i] == '"')
-        edits.push_back({reporter_.span(i, i), "\\"});
-    }
-    edits.push_back({reporter_.span(close, close + 1), "\""});
-    d.help(std::string(familiarCharacter("'")->help), std::move(edits));
+  while (at(close) != '\'' && at(close) != '\n') close += at(close) == '\\' && at(close + 1) != '\n' ? 2 : 1;
+  if (at(close) != '\'' || (close == begin + 1 && at(close + 1) == '\'')) return false;
+  if (prefixed) tokens_.pop_back();
+  const size_t first = prefixed ? begin - 1 : begin;
+  std::vector<Edit> edits = {{reporter_.span(first, begin + 1), "\""}};
+  int holes = 0;
+  bool quoted = false;  // in an expression, which an edit would break
+  for (size_t i = begin + 1; i < close; ++i) {
+    holes += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+    if (text[i] == '\\' && at(i + 1) == '\'')
+      edits.push_back({reporter_.span(i, i + 1), ""});
+    else if (text[i] == '"')
+      edits.push_back({reporter_.span(i, i), "\\"});
+    quoted = quoted || (text[i] == '"' && holes > 0);
+    if (text[i] == '\\') ++i;
   }
+  edits.push_back({reporter_.span(close, close + 1), "\""});
+  auto d = reporter_.reportMended(Code::E0104, reporter_.span(begin, begin + 1), "`'` has no meaning in TL");
+  if (quoted)
+    d.help(std::string(kNoQuotesInBraces));
+  else
+    d.help(std::string(familiarCharacter("'")->help), std::move(edits));
   tokens_.push_back(make(T::STRING, begin, close + 1));
   readOnFrom(close + 1);
   return true;

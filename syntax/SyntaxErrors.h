@@ -71,7 +71,7 @@ class SyntaxListener final : public antlr4::BaseErrorListener {
 class ForeignOperators;
 
 inline constexpr std::string_view kNoQuotesInBraces =
-    "an expression in braces cannot contain quotes: bind it to a name before, and write `{name}`";
+    "an expression in braces cannot contain quotes: bind it to a name first and write `{name}`";
 
 /// Reports a character that no TL token starts with; knows what people mean by `&`, `!`, `'` and the like.
 void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperators* operators);

@@ -153,7 +153,7 @@ class Batcher {
   ir::Value* anchor_ = nullptr;      ///< the first batched value: what loops carry lives where it does
   bool moves_ = false;               ///< values of several devices meet: then it lives where what it meets does
   ir::Value* mask_ = nullptr;        ///< bool [n]: the instances that are here; null for all
-  std::shared_ptr<size_t> visited_;  ///< ops, also in functions below; those of bodies under a mask once a call
+  std::shared_ptr<size_t> visited_;  ///< ops, also in functions below
 };
 
 /// A function over n instances, and which of its results have the leading dim.

@@ -73,7 +73,8 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
            (r.form == FamiliarCall::Form::Any || (r.form == FamiliarCall::Form::Method) == call.method) &&
            (r.position != FamiliarCall::Position::Statement || call.beside == Beside::Statement) &&
            (r.position != FamiliarCall::Position::Range || call.beside == Beside::Range) &&
-           (r.last.empty() || call.operands.back().text == r.last) && call.operands.back().text.ends_with(r.ending);
+           (r.last.empty() || call.operands.back().text == r.last) && call.operands.back().text.ends_with(r.ending) &&
+           (r.ending.empty() || !call.operands.back().compound);
   };
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);

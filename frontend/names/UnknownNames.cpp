@@ -48,45 +48,53 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
   return found;
 }
 
-/// Whether the file reads a name that the statement at `assigned` binds or misspells.
-bool isRead(const ast::File& file, Span assigned, const std::string& name) {
+/// The function around a place; null in the script itself.
+const ast::Stmt* functionAround(const ast::File& file, Span place) {
+  const ast::Stmt* s = placeIn(file, place).statement;
+  while (s && s->kind != ast::Stmt::Kind::Fn) s = placeIn(file, s->span).outer;
+  return s;
+}
+
+/// Visits the function at hand, or the script without its functions.
+void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) {
+  if (const ast::Stmt* function = functionAround(file, place)) return visitor.visit(*function);
+  for (const ast::StmtPtr& s : file.statements)
+    if (s && s->kind != ast::Stmt::Kind::Fn) visitor.visit(*s);
+}
+
+/// Whether the name is read anywhere but at `assigned`, where nothing declares it.
+bool isRead(const Unit& unit, Span assigned, const std::string& name) {
   std::set<std::pair<uint32_t, uint32_t>> targets;
   bool found = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     if (s.kind != ast::Stmt::Kind::Assign || !s.target || s.op != "=") return;
     targets.insert({s.target->span.begin, s.target->span.end});
+    if (s.target->kind != ast::Expr::Kind::Tuple) return;
     for (const ast::ExprPtr& part : s.target->args)
       if (part) targets.insert({part->span.begin, part->span.end});
   };
   visitor.onExpression = [&](const ast::Expr& e) {
     found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span != assigned &&
-                      !targets.contains({e.span.begin, e.span.end}));
+                      !targets.contains({e.span.begin, e.span.end}) && !unit.resolution->definition(e.span));
     return true;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitAround(*unit.file, assigned, visitor);
   return found;
 }
 
-/// Whether a name that is assigned first in a block is read behind that block, in the same function.
-bool isReadBehindBlock(const ast::File& file, Span assigned, const std::string& name) {
-  const ast::Stmt* block = placeIn(file, assigned).outer;
+/// Whether a name that is assigned first in a block is used behind that block, where nothing else declares it.
+bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
+  const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
   if (!block || block->kind == ast::Stmt::Kind::Fn) return false;
-  const ast::Stmt* function = block;
-  while (function && function->kind != ast::Stmt::Kind::Fn) function = placeIn(file, function->span).outer;
   bool found = false;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end);
+    found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
+                      !unit.resolution->definition(e.span));
     return true;
   };
-  if (function) {
-    visitor.visit(*function);
-  } else {
-    for (const ast::StmtPtr& s : file.statements)
-      if (s && s->kind != ast::Stmt::Kind::Fn) visitor.visit(*s);
-  }
+  visitAround(*unit.file, assigned, visitor);
   return found;
 }
 
@@ -122,8 +130,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
   const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
-  // What is read as well is hardly misspelt: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
-  const bool misspelt = local && local->isVar && !(file && isRead(*file, span, std::string(name)));
+  // A name that is also read is probably not a misspelling: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
+  const bool misspelt = local && local->isVar && !(file && isRead(*context_.frame().unit, span, std::string(name)));
   if (assigned && !misspelt) {
     if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
       const auto& names = several->target->args;
@@ -167,8 +175,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
 
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {
   const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
-  if (file != nullptr && isReadBehindBlock(*file, span, name)) {
-    d.help("it is read behind this block: bind it before, with `var " + name + " = ...`");
+  if (file != nullptr && isReadBehindBlock(*context_.frame().unit, span, name)) {
+    d.help("`" + name + "` is used after this block: declare it before the block, with `var " + name + " = ...`");
     return;
   }
   const bool again = file != nullptr && isAssignedBehind(*file, span, name);

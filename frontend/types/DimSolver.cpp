@@ -63,7 +63,7 @@ void DimSolver::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generi
 }
 
 bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who) {
-  if (!types_.isDim(t)) return false;
+  if (!types_.requireDim(t)) return false;
   if (t.kind == TypeKind::Path) {
     TypeName n = types_.typeName(t, g, true);
     if (n.variable) {
@@ -72,9 +72,9 @@ bool DimSolver::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, con
       if (const ast::Generic* listed = listedGeneric(g, name);
           listed && (listed->pack || listed->kind != ast::Generic::Kind::Open)) {
         context_.error(Code::E0203, t.span,
-                       "`" + name + "` is declared " +
-                           (listed->pack ? "for several dims: `..." + name + "`"
-                                         : std::string(ast::name(listed->kind)) + ", which a dim is not"));
+                       listed->pack ? "`" + name + "` stands for several dims: write `..." + name + "`"
+                                    : "`" + name + "` is declared `" + std::string(ast::name(listed->kind)) +
+                                          "`, and a dim is an integer");
         return false;
       }
       if (value < 0 && who.dim) {

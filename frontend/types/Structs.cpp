@@ -38,8 +38,8 @@ bool Structs::giveArguments(const StructDecl& decl, const std::vector<ast::TypeP
       const auto v = types_.typeArgument(*args[a], outer);
       if (v && v->is(Val::Kind::Int) && generics[i].kind != ast::Generic::Kind::Open) {
         context_.error(Code::E0203, args[a]->span,
-                       "`" + generics[i].name.text + "` of `" + decl.stmt->name.text + "` is declared " +
-                           std::string(ast::name(generics[i].kind)) + ", which an integer is not");
+                       "`" + generics[i].name.text + "` of `" + decl.stmt->name.text + "` is declared `" +
+                           std::string(ast::name(generics[i].kind)) + "`, and this is an integer");
         return false;
       }
       if (v && !generics[i].pack) inner.bound[generics[i].name.text] = *v;

@@ -60,20 +60,26 @@ Val Types::unknownPath(const ast::TypeExpr& t) {
       context_.error(Code::E0102, head.span, "`" + head.text + "` is not a module").help(mended->text, mended->edits));
 }
 
-bool Types::isDim(const ast::TypeExpr& t) {
+bool Types::requireDim(const ast::TypeExpr& t) {
   if (t.place) {
     context_.error(Code::E0203, t.place->span, "a dim has no device")
-        .help("the device stands behind the type: `f32[N, 4] @gpu`");
+        .help("the device follows the type: `f32[N, 4] @gpu`");
     return false;
   }
   switch (t.kind) {
     case TypeKind::Int: return true;
-    case TypeKind::Negate: return isDim(*t.args[0]);
-    case TypeKind::Binary: return isDim(*t.args[0]) && isDim(*t.args[1]);
-    case TypeKind::Path:
-      if (!t.hasArgs) return true;
-      context_.error(Code::E0203, t.span, "a dim must be an integer, and has no arguments");
+    case TypeKind::Negate: return requireDim(*t.args[0]);
+    case TypeKind::Binary: return requireDim(*t.args[0]) && requireDim(*t.args[1]);
+    case TypeKind::Path: {
+      const std::string& name = t.path[0].text;
+      const bool device = ir::DeviceTable::isKind(name) || context_.frame().unit->devices.contains(name);
+      if (!t.hasArgs && !device && !ir::dtypeNamed(name)) return true;
+      context_.error(Code::E0203, t.span,
+                     t.hasArgs
+                         ? std::string("a dim is an integer and takes no arguments in brackets")
+                         : "a dim must be an integer, not the " + std::string(device ? "device " : "dtype ") + name);
       return false;
+    }
     default:
       context_.error(Code::E0203, t.span,
                      "a dim must be an integer, not " + std::string(t.kind == TypeKind::Tuple    ? "a tuple"
@@ -84,7 +90,7 @@ bool Types::isDim(const ast::TypeExpr& t) {
 }
 
 std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool report) {
-  if (report && !isDim(t)) return std::nullopt;
+  if (report && !requireDim(t)) return std::nullopt;
   switch (t.kind) {
     case TypeKind::Int: return t.integer;
     case TypeKind::Path: {
@@ -199,7 +205,7 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
       r.kind = Ty::Kind::List;
       const size_t errors = context_.diags.errors();
       r.elems.push_back(resolve(*t.args[0], g));
-      r.length = isDim(*t.args[1]) ? dimOf(*t.args[1], g, false).value_or(-1) : -1;
+      r.length = requireDim(*t.args[1]) ? dimOf(*t.args[1], g, false).value_or(-1) : -1;
       // Lists of lists multiply with each bracket.
       if (context_.diags.errors() > errors) return Ty{};
       if (partsOf(r) > kMostParts) {

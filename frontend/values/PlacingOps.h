@@ -25,8 +25,8 @@ class PlacingOps {
   /// The value of a `let`, or the first of a `var` or a loop: what is bound outside the `@d` block around here enters
   /// it (P4 b), so that the new name is one of the block's own. Pinned fields stay.
   Val enterAnnotation(const Val& v);
-  /// The value on it by which an op names the device: of one without a name, and of a device variable in what is traced,
-  /// which may become a function that has no such variable. Null where the name says it.
+  /// The value on it by which an op names the device: of one without a name, and of a device variable in what is
+  /// traced, which may become a function that has no such variable. Null where the name says it.
   ir::Value* valueOn(const DeviceRef& d);
   /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
   Val keepPlace(const Val& v);

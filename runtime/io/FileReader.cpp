@@ -37,7 +37,7 @@ format::File openRead(const std::string& path, const FileAccess& access, std::st
     error = "`" + path + "` is not a regular file";
     f.reset();
   } else if (char first = 0; format::fileSize(f.get()) == 0 && pread(descriptor, &first, 1, 0) > 0) {
-    error = "`" + path + "` does not say how long it is";  // as those of the kernel below /proc
+    error = "`" + path + "` has no known length, as files under /proc";  // they report a size of 0
     f.reset();
   }
   return f;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nested derivatives of functions with loops, branches, indices and updates on another device: they give what they give on the host.
+"""Nested derivatives of functions with loops, branches, indices and updates on another device: the results must equal those on the host.
 
     python placed_nestings.py --tenc PATH
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "ir/CallGraph.h"
 #include "ir/Ir.h"
-#include "ir/Uncalled.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
@@ -25,7 +25,7 @@ int benchCommand(Session& session, const CommandLine& line) {
   if (line.json) options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   const InterruptScope interrupt(session.control());
   size_t others = 0;
-  const ir::Calls calls(*lowered.module);
+  const ir::CallGraph calls(*lowered.module);
   for (const frontend::Lowered::Case& bench : lowered.benches) {
     if (bench.title.find(line.filter) == std::string::npos) {
       ++others;

@@ -1,8 +1,8 @@
 // `tenc check s.tl`: every diagnostic, nothing run.
 #include <cstdio>
 
+#include "ir/CallGraph.h"
 #include "ir/Ir.h"
-#include "ir/Uncalled.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
 
@@ -37,7 +37,7 @@ int checkCommand(Session& session, const CommandLine& line) {
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
   const std::unique_ptr<ir::Module> whole = ir::clone(*lowered.module);
   checkProgram(session, *lowered.module, line.memoryReport);
-  const ir::Calls calls(*whole);
+  const ir::CallGraph calls(*whole);
   for (const auto* cases : {&lowered.tests, &lowered.benches}) {
     for (const frontend::Lowered::Case& c : *cases) {
       if (session.internalError()) break;

@@ -210,9 +210,9 @@ class Reader {
       return fail(c_.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
                                                  : "a script is missing: `" + commandText() + " s.tl`");
     if (!knownPass(c_.session.debugPass) || !foldersAreThere()) return false;
-    const bool before = c_.emit == "ast" || c_.emit == "ir" || (c_.emit == "placed" && !c_.session.oracle);
-    if (c_.session.interpret && !c_.emit.empty() && !before)
-      return fail("--emit " + c_.emit + " shows what is compiled, and --engine has the script interpreted");
+    const bool uncompiled = c_.emit == "ast" || c_.emit == "ir" || (c_.emit == "placed" && !c_.session.oracle);
+    if (c_.session.interpret && !c_.emit.empty() && !uncompiled)
+      return fail("--emit " + c_.emit + " shows compiled code, and the interpreter compiles none");
     if (c_.session.trapNan && c_.session.oracle) return fail("--trap nan does not go with --engine oracle");
     if (c_.command != Command::Run && (!c_.emit.empty() || c_.passes))
       return fail(std::string(c_.passes ? "--passes" : "--emit") + " is an option of `tenc s.tl`, not of `" +

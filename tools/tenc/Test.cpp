@@ -1,8 +1,8 @@
 // `tenc test s.tl`: every `test` block is a program of its own.
 #include <cstdio>
 
+#include "ir/CallGraph.h"
 #include "ir/Ir.h"
-#include "ir/Uncalled.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
@@ -21,7 +21,7 @@ int testCommand(Session& session, const CommandLine& line) {
   int passed = 0, failed = 0, others = 0;
   Outcome worst = Outcome::Ok;
   const InterruptScope interrupt(session.control());
-  const ir::Calls calls(*lowered.module);
+  const ir::CallGraph calls(*lowered.module);
   for (const frontend::Lowered::Case& test : lowered.tests) {
     if (test.title.find(line.filter) == std::string::npos) {
       ++others;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/CallGraph.h"
 #include "ir/Ir.h"
-#include "ir/Uncalled.h"
 #include "syntax/Ast.h"
 
 namespace tenc::tool {
@@ -90,7 +90,7 @@ class Trials {
     if (!lowered.module) return false;
     const std::unique_ptr<ir::Module> whole = ir::clone(*lowered.module);
     trial.place(*lowered.module);
-    const ir::Calls calls(*whole);
+    const ir::CallGraph calls(*whole);
     for (const auto* cases : {&lowered.tests, &lowered.benches})
       for (const frontend::Lowered::Case& c : *cases) trial.place(*calls.alone(c.func));
     if (trial.internalError()) return false;

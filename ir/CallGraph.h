@@ -9,11 +9,12 @@
 
 namespace tenc::ir {
 
-/// The functions of a module by name. It must not change meanwhile.
-class Calls {
+/// The functions of a module by name. The module must not change while this exists.
+class CallGraph {
  public:
-  explicit Calls(const Module& m);
-  /// A module of what `entry` comes to, whose `main` it is: a test runs by itself.
+  explicit CallGraph(const Module& m);
+  /// The functions reachable from `entry` as a module of their own, in which `entry` is `main`. Tests and benches run
+  /// this way.
   std::unique_ptr<Module> alone(std::string_view entry) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "ir/Uncalled.h"
+#include "ir/CallGraph.h"
 
 #include <unordered_set>
 
@@ -6,10 +6,10 @@
 
 namespace tenc::ir {
 
-/// What some functions come to.
-class Calls::Reached {
+/// The functions reachable from given ones.
+class CallGraph::Reached {
  public:
-  Reached(const Calls& calls, bool rules) : calls_(calls), rules_(rules) {}
+  Reached(const CallGraph& calls, bool rules) : calls_(calls), rules_(rules) {}
   void add(std::string_view name) {
     const auto it = calls_.byName_.find(name);
     if (it != calls_.byName_.end() && found_.insert(it->second).second) walk(*it->second->body);
@@ -28,16 +28,16 @@ class Calls::Reached {
     }
   }
 
-  const Calls& calls_;
+  const CallGraph& calls_;
   const bool rules_;
   std::unordered_set<const Func*> found_;
 };
 
-Calls::Calls(const Module& m) : module_(m) {
+CallGraph::CallGraph(const Module& m) : module_(m) {
   for (const auto& f : m.funcs) byName_.emplace(f->name, f.get());
 }
 
-std::unique_ptr<Module> Calls::alone(std::string_view entry) const {
+std::unique_ptr<Module> CallGraph::alone(std::string_view entry) const {
   Reached reached(*this, true);
   reached.add(entry);
   std::unique_ptr<Module> made = clone(module_, [&](const Func& f) { return reached.contains(f); });
@@ -48,8 +48,8 @@ std::unique_ptr<Module> Calls::alone(std::string_view entry) const {
 }
 
 void dropUncalled(Module& m, const std::vector<std::string_view>& entries, bool rules) {
-  const Calls calls(m);
-  Calls::Reached reached(calls, rules);
+  const CallGraph calls(m);
+  CallGraph::Reached reached(calls, rules);
   for (const std::string_view name : entries) reached.add(name);
   std::erase_if(m.funcs, [&](const auto& f) { return !reached.contains(*f); });
 }
