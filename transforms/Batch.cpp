@@ -238,8 +238,11 @@ Placed isPlaced(const Value& v, int depth = 0) {
   if (!v.type.shape.empty()) {
     if (op == nullptr) return Placed::Surely;
     if (op->kind == OpKind::Constant) return Placed::Never;
-    const bool same = op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape;
-    return same ? isPlaced(*op->operand(0), depth) : Placed::Surely;
+    if (op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape) return isPlaced(*op->operand(0), depth);
+    if (!op->has(ir::Trait::Elementwise) || op->operandCount() == 0 || depth == kDeepest) return Placed::Surely;
+    Placed most = Placed::Never;  // arithmetic on numbers in the shape of the rows
+    for (const Value* operand : op->operands()) most = std::max(most, isPlaced(*operand, depth + 1));
+    return most;
   }
   if (op == nullptr) {
     const Op* around = v.region->parentOp;

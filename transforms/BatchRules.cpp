@@ -203,7 +203,7 @@ void Batcher::position(const Op& op) {
 }
 
 bool Batcher::single(const Op& op) {
-  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault) && !cannotFault(op);
+  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
   if (op.has(Trait::Random) && op.has(Trait::Creation)) {
     random(op);
     return true;

@@ -70,16 +70,10 @@ bool Types::requireDim(const ast::TypeExpr& t) {
     case TypeKind::Int: return true;
     case TypeKind::Negate: return requireDim(*t.args[0]);
     case TypeKind::Binary: return requireDim(*t.args[0]) && requireDim(*t.args[1]);
-    case TypeKind::Path: {
-      const std::string& name = t.path[0].text;
-      const bool device = ir::DeviceTable::isKind(name) || context_.frame().unit->devices.contains(name);
-      if (!t.hasArgs && !device && !ir::dtypeNamed(name)) return true;
-      context_.error(Code::E0203, t.span,
-                     t.hasArgs
-                         ? std::string("a dim is an integer and takes no arguments in brackets")
-                         : "a dim must be an integer, not the " + std::string(device ? "device " : "dtype ") + name);
+    case TypeKind::Path:  // also one of a device or a dtype: a dim variable may be called so
+      if (!t.hasArgs) return true;
+      context_.error(Code::E0203, t.span, "a dim is an integer and takes no arguments in brackets");
       return false;
-    }
     default:
       context_.error(Code::E0203, t.span,
                      "a dim must be an integer, not " + std::string(t.kind == TypeKind::Tuple    ? "a tuple"

@@ -37,8 +37,7 @@ class Types {
   Ty resolve(const ast::TypeExpr& written, Generics& g);
   /// A type argument as a value: Int, DType, Device, Pack or Type; nullopt while it is not known.
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
-  /// Whether the text can stand for a dim; E0203 for a tuple, a list, a device, a dtype, and what has a device or
-  /// arguments.
+  /// Whether the text can stand for a dim; E0203 for a tuple, a list, and what has a device or arguments.
   bool requireDim(const ast::TypeExpr& t);
   /// A written dim, when all variables in it are bound. `report`: whether what is no dim is an error.
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);

@@ -21,7 +21,9 @@ void Inference::call(Op& op) {
     std::string place = seen(v).device;
     std::string wanted = expected(callee.paramPlaces, i, seed);
     const std::string written = signaturePlace(callee.paramPlaces, i);
-    if (mixes(v->type) && ((!written.empty() && !isAnywhere(written)) || !v->type.shape.empty())) {
+    // What a derivative adds to may be where the function makes the rest: it says so in this round, for the next one.
+    const bool open = isOpen(v) && isAnywhere(written);
+    if (!open && mixes(v->type) && ((!written.empty() && !isAnywhere(written)) || !v->type.shape.empty())) {
       if (!(v->type.shape.empty() && wanted == kHost)) need(op, i, wanted, Cause::Argument);
       place = wanted;
     }
@@ -44,6 +46,7 @@ void Inference::call(Op& op) {
       if (!from && !mixes(v->type) && seen(v).device == place) from = v;
     set(op.result(k), place, Why::CallResult, from, &op).constant =
         k < made->knownResults.size() ? made->knownResults[k] : std::nullopt;
+    if (place.empty() && !op.result(k)->type.shape.empty()) open_.insert(op.result(k));
   }
 }
 

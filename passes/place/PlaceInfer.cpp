@@ -17,6 +17,7 @@ void Inference::run() {
     info.why = Why::Argument;
     if (i < in_.arguments.size()) info.from = in_.arguments[i];
     if (i < in_.known.size()) info.constant = in_.known[i];
+    if (arg->type.place.isFree() && !arg->type.shape.empty()) open_.insert(arg);
     info.cause = in_.call;
   }
   for (region(*f.body); !unmerged_.empty(); region(*f.body)) mergeKnown();
