@@ -24,6 +24,7 @@ class Script:
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.wide = seed % 2 == 1  # with statements of more kinds
+        self.looped = seed % 8 == 7  # called in a loop, with bare names as values of blocks, and a parameter that says no device
         # Where a parameter is: as its type says, and where the caller puts its argument.
         self.x, self.y = [(d, d) if self.r.random() < 0.5 else (v, d) for v, d in (("D", self.place()), ("E", self.place()))]
         self.form = self.r.choice(FORMS)
@@ -90,6 +91,12 @@ class Script:
                 lines.append(f"for i in 0..3 {{ {update} }}" if self.counters else update)
                 self.counters = []
             if self.wide: lines.append(self.further(at, i))
+            if self.looped:
+                to = self.anywhere()
+                value = self.r.choice(["{n}", "if {n}[0] > 0.0 {{ {n} }} else {{ {n} * 2.0 }}", "{{ let h = |z| z * {n}; h({n}) }}", "({n}, 1).0"])
+                if "vmap" in self.form and value.startswith("if"): value = "{n}"
+                lines.append(f"var b{i} = @{to} {{ {value.format(n=self.r.choice(self.variables)[0])} }}")
+                self.variables.append((f"b{i}", to))
         return lines + [f"tanh({self.vector(result)})"]
 
     def text(self):
@@ -107,9 +114,13 @@ class Script:
                  for x, y, _ in places]
         at = self.r.choice(["", "", "@cuda:0 ", "@cuda:1 "])
         head = [f"{at}let a = {numbers(4)}", f"{at}let b = {numbers(4)}", f"{at}let m = [{numbers(4)}, {numbers(4)}]"]
-        g = f"fn g{'[' + listed + ']' if listed else ''}(x: f32[4] @{self.x[0]}, y: f32[4] @{self.y[0]}) -> f32[4] @{result} {{"
-        return "\n".join([*head, g, *("    " + line for line in body), "}", f"let f = |r| {' + '.join(calls)}",
-                          f"print({self.form})"]) + "\n"
+        # On the host where the caller is, which is what a parameter without a device means there.
+        bare = self.looped and self.y[0] == "cpu" and self.x[0] != "cpu"
+        y = "y: f32[4]" if bare else f"y: f32[4] @{self.y[0]}"
+        g = f"fn g{'[' + listed + ']' if listed else ''}(x: f32[4] @{self.x[0]}, {y}) -> f32[4] @{result} {{"
+        f = f"let f = |r| {' + '.join(calls)}"
+        if self.looped: f = f"let f = |r| {{ var s = 0.0.to(cpu); for i in 0..2 {{ s = s * 0.5 + {' + '.join(calls)} }}; s }}"
+        return "\n".join([*head, g, *("    " + line for line in body), "}", f, f"print({self.form})"]) + "\n"
 
 
 def case(a, seed):
