@@ -454,7 +454,7 @@ bool Batcher::select(const Op& op, Value* condition) {
     std::vector<std::pair<const Value*, Entry>> outside;
     for (Value* v : capturesOf(*op.regions[r])) {
       const Entry e = entry(v);
-      if (!e.batched || !ir::isFloat(v->type.dtype)) continue;
+      if (!e.batched || !ir::isFloat(v->type.dtype) || areSameNumber(*e.value, *e.value)) continue;
       outside.emplace_back(v, e);
       env_[v] = {choose(here, e.value, b_->value(OpKind::StopGradient, {e.value})), true};
     }
