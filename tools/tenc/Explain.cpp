@@ -5,6 +5,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/StdModules.h"
 #include "support/Text.h"
+#include "syntax/Familiar.h"
 #include "syntax/Tokens.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Keywords.h"
@@ -76,15 +77,30 @@ std::string nearestWord(SourceManager& sources, const std::string& word, std::st
   return near.best();
 }
 
+/// What TL has in place of a name of NumPy, PyTorch, JAX or Python; false for one that nobody knows.
+bool printForeign(const std::string& name) {
+  const std::string word = name.substr(name.rfind('.') + 1);  // np.dot
+  const syntax::Familiar* known = syntax::familiarName(word);
+  if (!known) known = syntax::familiarOption(word);
+  if (!known || (known->replacement.empty() && known->help.empty())) return false;
+  const std::string replacement(known->replacement);
+  std::printf("`%s` is not TL: %s\n", forTerminal(name).c_str(),
+              replacement.empty() ? std::string(known->help).c_str() : ("it is written `" + replacement + "`").c_str());
+  if (replacement.empty()) return true;
+  std::printf("\n");
+  if (!printOperation(replacement)) printKeyword(replacement);
+  return true;
+}
+
 }  // namespace
 
 int explainCommand(Session& session, const CommandLine& line) {
   if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;
-  if (printErrorPage(line.input)) return 0;
+  if (printErrorPage(line.input) || printForeign(line.input)) return 0;
   std::string wanted = line.input;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::toupper(c); });
   const std::string near = nearestWord(session.sources(), line.input, wanted);
-  std::fprintf(stderr, "tenc: nothing is called %s", line.input.c_str());
+  std::fprintf(stderr, "tenc: nothing is called %s", forTerminal(line.input).c_str());
   if (!near.empty()) std::fprintf(stderr, "; did you mean %s?", near.c_str());
   std::string modules;
   for (const std::string_view module : frontend::stdModuleNames()) modules += " " + std::string(module);
