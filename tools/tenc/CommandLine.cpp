@@ -235,8 +235,8 @@ class Reader {
     if (c_.command != Command::Run)
       return fail(c_.input + " is a compiled program, which `tenc " + c_.input + "` runs; `" + commandText() +
                   "` takes the script");
-    constexpr std::string_view kOfCompiling[] = {"emit",    "passes",    "engine", "device",     "default-device", "fp",
-                                                 "no-fuse", "transfers", "debug",  "target-cpu", "target"};
+    constexpr std::string_view kOfCompiling[] = {"emit", "passes",  "engine",    "device", "default-device",
+                                                 "fp",   "no-fuse", "transfers", "debug",  "target"};
     for (const Option* o : given_) {
       const bool asCompiled = o->name == "engine" && !c_.session.interpret;
       if (!asCompiled && std::ranges::find(kOfCompiling, o->name) != std::end(kOfCompiling))
