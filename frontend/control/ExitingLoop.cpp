@@ -253,6 +253,7 @@ class Loops::Exiting {
       flow.broke = flow.continued = Val::ofBool(false);
       flow.returned = results[*places_.returned];
       flow.result = std::move(result);
+      flow.returned.span = flow.result.span = s_.span;  // for what is wrong with the merge
     }
     return flow;
   }
