@@ -171,7 +171,8 @@ std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
 
 std::optional<std::string> rewritten(const ForeignCall& row, std::span<const ForeignArgument> given,
                                      std::string_view accelerator) {
-  if (row.rank >= 0 && (given.empty() || given[0].rank != row.rank)) return std::nullopt;
+  const int rank = given.empty() ? -1 : given[0].rank;
+  if (row.rank >= 0 && (rank < row.rank || rank > row.mostRank)) return std::nullopt;
   const auto arguments = bound(row, given);
   return arguments ? expanded(row.text, *arguments, accelerator) : std::nullopt;
 }

@@ -43,6 +43,7 @@ struct ForeignCall {
   std::string_view instead{};  ///< the text stands for the whole statement that names the result; what is read through
                                ///< that name is read through this one; "-" where it is only handed on
   int rank = -1;               ///< only where the first argument is known to have that many dims
+  int mostRank = rank;         ///< or more, up to so many
 
   std::string_view name() const { return call.substr(0, call.find('(')); }
 };

@@ -215,8 +215,8 @@ Value* beside(ir::Builder& b, Value* mask, Value* v) {
 }
 }  // namespace
 
-Value* Batcher::decisionNear(const Value& lane, Value* v, Value* near) {
-  return lane.type.dtype == DType::Bool && lane.type.shape.empty() ? meeting(v, near) : v;
+Value* Batcher::decisionNear(Value* v, Value* near) {
+  return v->type.dtype == DType::Bool && v->type.rank() == 1 ? meeting(v, near) : v;
 }
 
 Value* Batcher::meeting(Value* mask, Value* v) {
@@ -231,28 +231,23 @@ enum class Placed : uint8_t { Never, Maybe, Surely };
 Placed isPlaced(const Value& v, int depth = 0) {
   constexpr int kDeepest = 8;
   const Op* op = v.op;
-  if (op != nullptr && op->kind == OpKind::SamePlace) {
-    if (depth == kDeepest) return Placed::Maybe;
-    return std::max(isPlaced(*op->operand(0), depth + 1), isPlaced(*op->operand(1), depth + 1));
-  }
-  if (!v.type.shape.empty()) {
-    if (op == nullptr) return Placed::Surely;
-    if (op->kind == OpKind::Constant) return Placed::Never;
-    if (op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape) return isPlaced(*op->operand(0), depth);
-    if (!op->has(ir::Trait::Elementwise) || op->operandCount() == 0 || depth == kDeepest) return Placed::Surely;
-    Placed most = Placed::Never;  // arithmetic on numbers in the shape of the rows
-    for (const Value* operand : op->operands()) most = std::max(most, isPlaced(*operand, depth + 1));
-    return most;
-  }
+  const bool tensor = !v.type.shape.empty();
+  const Placed unknown = tensor ? Placed::Surely : Placed::Maybe;
+  const auto most = [&](const std::vector<Value*>& operands) {
+    Placed found = Placed::Never;
+    for (const Value* operand : operands) found = std::max(found, isPlaced(*operand, depth + 1));
+    return found;
+  };
   if (op == nullptr) {
     const Op* around = v.region->parentOp;
-    return around != nullptr && around->kind == OpKind::For && v.index == 0 ? Placed::Never : Placed::Maybe;
+    const bool counter = !tensor && around != nullptr && around->kind == OpKind::For && v.index == 0;
+    return counter ? Placed::Never : unknown;
   }
-  if (op->operandCount() == 0) return Placed::Never;
-  if (!op->has(ir::Trait::Elementwise) || depth == kDeepest) return Placed::Maybe;
-  Placed most = Placed::Never;
-  for (const Value* operand : op->operands()) most = std::max(most, isPlaced(*operand, depth + 1));
-  return most;
+  if (op->kind == OpKind::SamePlace) return depth == kDeepest ? Placed::Maybe : most(op->operands());
+  if (op->operandCount() == 0) return tensor && op->kind != OpKind::Constant ? Placed::Surely : Placed::Never;
+  const bool shaped = tensor && (op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape);
+  if (shaped) return isPlaced(*op->operand(0), depth);
+  return op->has(ir::Trait::Elementwise) && depth < kDeepest ? most(op->operands()) : unknown;
 }
 
 /// Whether two values of one type are the same constant everywhere: what no mask has to choose from, nor to be near.
@@ -467,8 +462,7 @@ bool Batcher::select(const Op& op, Value* condition) {
     if (!ok) return false;
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
-    Value* const no = decisionNear(*op.result(i), results[1][i], results[0][i]);
-    define(op, i, choose(condition, results[0][i], no), true);
+    define(op, i, choose(condition, results[0][i], decisionNear(results[1][i], results[0][i])), true);
   }
   return true;
 }
@@ -529,8 +523,8 @@ bool Batcher::counted(const Op& op) {
         Value* lane = from.terminator()->operand(i);
         grew = grew || (entry(lane).batched && !flags[i]);
         flags[i] = flags[i] || entry(lane).batched;
-        yields.push_back(flags[i] ? decisionNear(*lane, batched(lane), entry(from.args[1 + i].get()).value)
-                                  : entry(lane).value);
+        Value* const carried = entry(from.args[1 + i].get()).value;
+        yields.push_back(flags[i] ? decisionNear(batched(lane), carried) : entry(lane).value);
       }
       b_->makeTyped(OpKind::Yield, yields, {});
       return true;
@@ -640,10 +634,7 @@ bool Batcher::maskedLoop(const Op& op, Values carried, const std::function<void(
     bindCarried(now);
     Values after;
     if (!trip.body(after)) return false;
-    for (size_t i = 0; i < n; ++i) {
-      const bool decision = now[i]->type.dtype == DType::Bool && now[i]->type.rank() == 1;
-      after[i] = choose(active, decision ? meeting(after[i], now[i]) : after[i], now[i]);
-    }
+    for (size_t i = 0; i < n; ++i) after[i] = choose(active, decisionNear(after[i], now[i]), now[i]);
     bindCarried(after);
     Value* more = trip.condition();
     if (more == nullptr) return false;

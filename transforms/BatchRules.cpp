@@ -141,8 +141,7 @@ Value* Batcher::guarded(Value* v, int64_t safe) {
 }
 
 void Batcher::elementwise(const Op& op, Values operands) {
-  if (operands.size() == 2 && op.operand(0)->type.dtype == DType::Bool)
-    operands[1] = decisionNear(*op.result(), operands[1], operands[0]);
+  if (operands.size() == 2) operands[1] = decisionNear(operands[1], operands[0]);
   if (mask_ != nullptr && !cannotFault(op)) {
     const Safe* safe = ir::isInt(op.result()->type.dtype) ? safeOf(op.kind) : nullptr;
     if (safe && functions_->arePlaced())

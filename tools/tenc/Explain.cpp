@@ -79,7 +79,9 @@ std::string nearestWord(SourceManager& sources, const std::string& word, std::st
 
 /// What TL has in place of a name of NumPy, PyTorch, JAX or Python; false for one that nobody knows.
 bool printForeign(const std::string& name) {
-  const std::string word = name.substr(name.rfind('.') + 1);  // np.dot
+  const std::string word = name.substr(name.rfind('.') + 1);
+  const syntax::Familiar* module = syntax::familiarName(name.substr(0, name.find('.')));
+  if (word != name && module && module->prefix && printOperation(word)) return true;  // np.dot
   const syntax::Familiar* known = syntax::familiarName(word);
   if (!known) known = syntax::familiarOption(word);
   if (!known || (known->replacement.empty() && known->help.empty())) return false;
