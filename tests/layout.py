@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when the sources leave the layout that docs/architecture.md gives them:
 
-  a file of more than 800 lines;
+  a file of more than 800 lines, or one that a merge or a patch left over;
   a file that includes a header of a room which its own does not know, or a header that includes one that only sources may;
   a file outside of the targets, the tools and the table of devices that names a kind of device;
   a dynamic_cast;
@@ -16,6 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST_LINES = 800
+LEFT_OVER = {".orig", ".rej", ".bak"}
 ROOMS = ("support", "grammar", "syntax", "ir", "transforms", "frontend", "passes", "interp", "codegen", "runtime", "tools", "std", "tests", "bench")
 SOURCES = {".cpp", ".h", ".def", ".g4", ".tl", ".py"}
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
@@ -107,6 +108,8 @@ def main():
     built, private, told = rooms()
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
+            if path.suffix in LEFT_OVER:
+                problems.append(f"{path.relative_to(ROOT)} is left over from a merge or a patch")
             if path.suffix not in SOURCES:
                 continue
             checked += 1

@@ -138,8 +138,8 @@ class Batcher {
   ir::Value* choose(ir::Value* mask, ir::Value* yes, ir::Value* no);
   /// The mask where `v` lives: a condition may have been computed elsewhere.
   ir::Value* meeting(ir::Value* mask, ir::Value* v);
-  /// `v`, or where it is one bool for each instance, that beside `near`: conditions on several devices meet, as the host
-  /// reads them.
+  /// `v`, or where it is one bool for each instance, that beside `near`: conditions on several devices meet, as the
+  /// host reads them.
   ir::Value* decisionNear(ir::Value* v, ir::Value* near);
   /// As `batched`, for what a loop carries: a number gets the device of the others.
   ir::Value* carriedIn(ir::Value* lane);
