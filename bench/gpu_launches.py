@@ -78,7 +78,7 @@ def counted(A, workload):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         workload.write(folder)
-        gpu_model.tenc(A, folder, "--target", "cuda:compute_90", TENC_VM_COUNTERS=str(folder / "counters"))
+        gpu_model.tenc(A, folder, "--target", "cuda:compute_90a", TENC_VM_COUNTERS=str(folder / "counters"))
         counts = gpu_model.counted((folder / "counters").read_text()).values()
     return sum(c["launches"] for c in counts), 32 * sum(c["distinct sectors"] for c in counts)
 

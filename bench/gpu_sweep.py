@@ -172,7 +172,7 @@ def measured(A, w):
             names, used, under_way = kernels_of(A, w, folder)
             missed += [f"{w.name}: {names.get(k, k)} spills {u['spill']} bytes, {u['regs']} registers" for k, u in used.items() if u["spill"]]
             if A.spills: return missed
-            gpu_model.tenc(A, folder, "--target", "cuda:compute_90", TENC_VM_COUNTERS=str(folder / "counters"))
+            gpu_model.tenc(A, folder, "--target", "cuda:compute_90a", TENC_VM_COUNTERS=str(folder / "counters"))
             counts = {k: c for k, c in gpu_model.counted((folder / "counters").read_text()).items() if c["launches"]}
             rows = [(names.get(k, k), model(c, used.get(k, {}), under_way.get(k, 0))) for k, c in counts.items()]
     except SystemExit as e:

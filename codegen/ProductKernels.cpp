@@ -86,13 +86,16 @@ void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
   const bool depthwise =
       !outLast && ir::isDepthwise(windows, depth, outs, g.traits) && xs.back() == 1 && fits(windows.back());
   if (depthwise) p.depthwise = {2, windows[0], windows[1]};
-  // Sums from the outside in; those of one trip go unless it is left out at some places, and the innermost is k.
+  // Sums from the outside in; those of one trip go unless it is left out at some places, and the innermost is k: what
+  // lies side by side in memory.
   std::vector<Product::Sum> sums;
   auto sum = [&](int64_t extent, int64_t ofImage, int64_t ofWeights, bool edge) {
     if (extent != 1 || edge || depthwise)
       sums.push_back({extent, outLast ? ofImage : ofWeights, outLast ? ofWeights : ofImage});
   };
-  if (!depthwise) sum(depth, xs[1], channel, false);
+  // Of an image with one place a row both are side by side, which is said above; then the window is.
+  const bool channelsInside = xs[1] == 1 && channel == 1 && xs.back() != 1;
+  if (!depthwise && !channelsInside) sum(depth, xs[1], channel, false);
   for (size_t i = 0; i < n; ++i) {
     const ir::WindowDim& w = windows[i];
     image.offset -= w.lo * xs[2 + i];
@@ -101,6 +104,7 @@ void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
     const size_t var = i + 1 < n ? 2 + i : 2 + n - 1 + (outLast ? 0 : 1);
     p.edges.push_back({static_cast<uint32_t>(sums.size() - 1), static_cast<uint32_t>(var), w});
   }
+  if (!depthwise && channelsInside) sum(depth, xs[1], channel, false);
   if (sums.empty()) sums.push_back({1, 0, 0});
   p.k = sums.back().extent;
   p.a.col = sums.back().a;

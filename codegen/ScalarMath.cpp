@@ -208,10 +208,9 @@ Scalar expm1(Scalar x) {
   return select(equal(x, 0), x, result);
 }
 
-namespace {
-/// The logarithm of a positive normal f32: m 2^e with m in [47/64, 94/64), m = c (1 + r) with the c of 16 intervals.
+/// m 2^e with m in [47/64, 94/64), m = c (1 + r) with the c of 16 intervals.
 /// log x = e ln 2 + log c + (r + r^2 P(r)); r is as good as exact, and the high parts of e ln 2 + log c are.
-Scalar logOfNormal32(Scalar x) {
+Scalar logOfNormal(Scalar x) {
   constexpr uint64_t kLeast = 0x3f3c0000;  // 47/64
   Scalar p = bitsOf(x);
   Scalar shifted = p - bits(p, kLeast);
@@ -224,12 +223,13 @@ Scalar logOfNormal32(Scalar x) {
   return fma(e, kLn2High32, b.lookup(kLogHigh32, interval)) + (r + low);
 }
 
+namespace {
 Scalar log32(Scalar x) {
   // Everything but positive normal numbers.
   Scalar p = bitsOf(x);
   Scalar special = compare(Predicate::Uge, p - bits(p, 0x00800000), bits(p, 0x7f000000));
-  return x.builder->rarely(special, logOfNormal32(x),
-                           [&] { return logSpecial(x, logOfNormal32(x * 0x1p25) - 25 * 0x1.62e42fefa39efp-1); });
+  return x.builder->rarely(special, logOfNormal(x),
+                           [&] { return logSpecial(x, logOfNormal(x * 0x1p25) - 25 * 0x1.62e42fefa39efp-1); });
 }
 }  // namespace
 

@@ -9,6 +9,8 @@ Scalar exp(Scalar x);
 Scalar expm1(Scalar x);
 Scalar log(Scalar x);
 Scalar log1p(Scalar x);
+/// The logarithm of a positive normal f32.
+Scalar logOfNormal(Scalar x);
 
 /// The functions of Ops.def, on values held as F32 or F64; those above are some of them.
 namespace functions {

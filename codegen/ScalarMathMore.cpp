@@ -17,26 +17,12 @@ constexpr double kTanh64[] = {-0x1.555555555554fp-2,  0x1.111111111079fp-3,  -0x
                               0x1.664f485970c6fp-6,   -0x1.226e2f147e64ap-7, 0x1.d6d29b975084ap-9,
                               -0x1.7d8fd3b15ef0bp-10, 0x1.3483aea7012efp-11, -0x1.e96fc677de65fp-13,
                               0x1.5d745b206d68cp-14,  -0x1.47110b5dfc5d4p-16};
-// erf(k/4 + t) = sum_j kErf32[j][k] t^j, |t| <= 1/8; for k = 0 without the term t itself.
-constexpr double kErf32[6][16] = {
-    {0, 0x1.1af54ep-2, 0x1.0a7ef6p-1, 0x1.6c1c98p-1, 0x1.af767ap-1, 0x1.d8865ep-1, 0x1.eea556p-1, 0x1.f92d08p-1,
-     0x1.fd9ae2p-1, 0x1.ff4048p-1, 0x1.ffcaa8p-1, 0x1.fff2dp-1, 0x1.fffd1ap-1, 0x1.ffff7p-1, 0x1.ffffe8p-1,
-     0x1.fffffcp-1},
-    {0x1.06eba8p-3, 0x1.0f5d18p+0, 0x1.c1efccp-1, 0x1.492e44p-1, 0x1.a911f2p-2, 0x1.e4653p-3, 0x1.e72372p-4,
-     0x1.b0552ep-5, 0x1.529b9cp-6, 0x1.d41438p-8, 0x1.1d831ap-9, 0x1.3360dcp-11, 0x1.24091p-13, 0x1.e9b67p-16,
-     0x1.6a5a2ap-18, 0x1.f0d80ep-21},
-    {0x1.e3eap-23, -0x1.0f5baap-2, -0x1.c1eep-2, -0x1.edc46ep-2, -0x1.a9121ap-2, -0x1.2ecp-2, -0x1.6d5bfap-3,
-     -0x1.7a4bd6p-4, -0x1.529bc2p-5, -0x1.0749b8p-6, -0x1.64dd6ep-8, -0x1.a695dp-10, -0x1.b5f20cp-12, -0x1.8dbca8p-14,
-     -0x1.3cdfeep-16, -0x1.74698ap-19},
-    {-0x1.812abcp-2, -0x1.3c9c9ep-2, -0x1.2bfcdcp-3, 0x1.b6c24ep-6, 0x1.1b5f34p-3, 0x1.571ce4p-3, 0x1.1c2aeap-3,
-     0x1.714aaep-4, 0x1.8b0cep-5, 0x1.63f032p-6, 0x1.119c52p-7, 0x1.69c9p-9, 0x1.9da81p-11, 0x1.9a89f6p-13,
-     0x1.62a86cp-15, 0x1.69bec6p-17},
-    {0x1.0ec1ecp-12, 0x1.022274p-3, 0x1.748e9p-3, 0x1.3351f4p-3, 0x1.1bcff8p-4, -0x1.731864p-8, -0x1.69a6bap-5,
-     -0x1.885488p-5, -0x1.1a14ep-5, -0x1.39c52ap-6, -0x1.1caef4p-7, -0x1.b024bp-9, -0x1.1654f4p-10, -0x1.330094p-12,
-     -0x1.23bb8p-14, -0x1.22c58ap-17},
-    {0x1.c702fap-4, 0x1.4b1612p-4, 0x1.0b5e4cp-7, -0x1.ade3fep-5, -0x1.1986ecp-4, -0x1.81eca4p-5, -0x1.ec93c4p-7,
-     0x1.a58506p-8, 0x1.a97ccap-7, 0x1.5c8a9p-7, 0x1.92029p-8, 0x1.6bd9fep-9, 0x1.0daf8p-10, 0x1.4ea12p-12,
-     0x1.60172ep-14, 0x1.3cd0f8p-16}};
+// erf x = x + x P(x^2), |x| < 1.15
+constexpr double kErfSmall32[] = {0x1.06ebacp-3, -0x1.812746p-2,  0x1.ce2ea4p-4,  -0x1.b82132p-6,
+                                  0x1.55d038p-8, -0x1.b903c8p-11, 0x1.c438dcp-14, -0x1.1991b2p-17};
+// erfc x = P(x)^4, 1.15 <= x <= 4
+constexpr double kErfcRoot32[] = {0x1.011fcep+0,  -0x1.36ca8ap-2, -0x1.300b26p-4,  -0x1.380e8ep-5, 0x1.d66c84p-5,
+                                  -0x1.2d3ba6p-6, 0x1.20d198p-9,  -0x1.979432p-16, -0x1.4fa58cp-17};
 // erf x = x + x P(x^2), small x
 constexpr double kErfSmall64[] = {0x1.06eba8214db68p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
                                   -0x1.b82ce3128499bp-6,  0x1.565bcd0db022fp-8,   -0x1.c02db3d8e9d96p-11,
@@ -85,20 +71,14 @@ Scalar sigmoid(Scalar x) {
   return fma(quotient * -lost, 1.0 - quotient, quotient);
 }
 
-/// f32 only: a polynomial for each interval of a quarter, its coefficients from tables.
+/// f32 only: near 0 a polynomial; elsewhere from one for the fourth root of erfc, which falls far more slowly. Both are
+/// cheaper than tables, which a GPU would have to load from.
 Scalar erf32(Scalar x) {
-  Scalar a = lesser(0x1.effffep+1, abs(x));  // from 3.875 on the result is 1; NaN stays
-  // Adding 1.5 * 2^21 rounds to a multiple of 1/4, whose number stands in the lowest bits.
-  constexpr double kRound = 0x1.8p+21;
-  Scalar shifted = a + kRound;
-  Scalar centre = shifted - kRound;
-  Scalar interval = bitsOf(shifted);
-  Scalar t = a - centre;
-  auto coefficient = [&](int j) { return x.builder->lookup(kErf32[j], interval); };
-  Scalar p = coefficient(5);
-  for (int j = 4; j > 0; --j) p = fma(p, t, coefficient(j));
-  p = fma(p, t, select(equal(centre, 0), t, coefficient(0)));
-  return copySign(lesser(1.0, p), x);
+  Scalar small = fma(x, polynomial(x * x, kErfSmall32), x);
+  Scalar root = polynomial(lesser(4.0, abs(x)), kErfcRoot32);  // from 4 on the result is 1; NaN stays
+  Scalar square = root * root;
+  Scalar large = fma(-square, square, like(x, 1));
+  return select(abs(x) < 1.15, small, copySign(large, x));
 }
 
 // `fine` below: the value stays an f64. What becomes an f32 needs no care for the last bits.

@@ -80,7 +80,7 @@ Scalar uniformOf(DType t, Scalar random) {
 NormalPair normalsOf(Scalar a, Scalar b) {
   Scalar u1 = toFloat(lshr(a, 8) + 1, Repr::F32) * 0x1p-24;
   Scalar u2 = toFloat(lshr(b, 8), Repr::F32) * 0x1p-24;
-  Scalar r = sqrt(math::log(u1) * -2.0);
+  Scalar r = sqrt(math::logOfNormal(u1) * -2.0);
   math::SinCos angle = math::sinCos(u2 * kTwoPi);
   return {r * angle.cos, r * angle.sin};
 }

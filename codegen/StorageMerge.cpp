@@ -27,6 +27,18 @@ void Storage::mergeLoops(const Region& r) {
   }
 }
 
+namespace {
+
+// A page of a mapped file that is written to is copied first, by a fault that takes far longer than the copy.
+bool isLittle(const Kernel& update, const ir::Type& of) {
+  constexpr double kLittle = 1.0 / 16;
+  double points = 1;
+  for (const int64_t extent : update.outer) points *= static_cast<double>(extent);
+  return update.kind == Kernel::Kind::Loop && points <= kLittle * static_cast<double>(of.size());
+}
+
+}  // namespace
+
 void Storage::mergeUpdates(const Region& r) {
   for (const auto& op : r.ops) {
     if (op->kind == OpKind::Fused) {
@@ -34,7 +46,8 @@ void Storage::mergeUpdates(const Region& r) {
       for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
         if (k.bufferOperand[b] < 0 || k.bufferResult[b] < 0) continue;
         const Value* old = op->operand(static_cast<size_t>(k.bufferOperand[b]));
-        if (whole(old)) tryMerge(classOf(old), classOf(op->result(static_cast<size_t>(k.bufferResult[b]))));
+        if (!whole(old) || (isMapped(*root(old)) && !isLittle(k, old->type))) continue;
+        tryMerge(classOf(old), classOf(op->result(static_cast<size_t>(k.bufferResult[b]))));
       }
       continue;
     }
@@ -61,7 +74,8 @@ void Storage::mergeCarriedOf(const Op& op) {
       const Value* y = inner->terminator()->operand(i);
       if (whole(y)) tryMerge(classOf(y), classOf(result));
     }
-    if (loop && whole(op.operand(lead + i))) tryMerge(classOf(op.operand(lead + i)), classOf(result));
+    const Value* start = op.operand(lead + i);
+    if (loop && whole(start) && !isMapped(*root(start))) tryMerge(classOf(start), classOf(result));
     all_[find(classes_.at(result))].frozen = true;
   }
 }

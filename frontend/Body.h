@@ -23,7 +23,8 @@ struct Body {
   int tailCopies = 1;            ///< how often the code at hand is compiled for the branches around it
   const Evaluated* evaluated = nullptr;
   Training* training =
-      nullptr;  ///< of calls that are made from here; null where layers are called for their results alone
+      nullptr;          ///< of calls that are made from here; null where layers are called for their results alone
+  bool isTest = false;  ///< assertions say what they compare
 
   /// The body of what is called from this one.
   Body called(ir::Builder& inner, Boundary& whole) const {

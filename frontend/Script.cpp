@@ -93,6 +93,7 @@ void Script::lowerCase(const ast::Stmt& s, bool isBench, int number) {
   Boundary boundary;
   boundary.wantsValue = isBench;
   const Scoped inside(context_.body, context_.body.called(builder, boundary));
+  context_.body.isTest = !isBench;
   Frame own(&units_.script());
   const FrameScope names(context_.frames, own);
   const StatementList body = s.body.statements;

@@ -242,6 +242,7 @@ Func* Module::addFunc(std::string name) {
   if (func->name == "main") func->kind = Func::Kind::Script;
   func->module = this;
   func->body = std::make_unique<Region>(nullptr, func.get());
+  added_[func->name] = funcs.size();
   funcs.push_back(std::move(func));
   return funcs.back().get();
 }
@@ -260,10 +261,13 @@ Func* Module::addFuncLike(std::string name, const Func& of) {
 }
 
 Func* Module::find(std::string_view name) const {
-  for (const auto& f : funcs) {
-    if (f->name == name) return f.get();
+  const auto isNamed = [&](const auto& f) { return f->name == name; };
+  if (const auto at = added_.find(name); at != added_.end()) {
+    for (size_t i = std::min(at->second + 1, funcs.size()); i > 0; --i)
+      if (isNamed(funcs[i - 1])) return funcs[i - 1].get();
   }
-  return nullptr;
+  const auto found = std::find_if(funcs.begin(), funcs.end(), isNamed);  // renamed, or put elsewhere
+  return found == funcs.end() ? nullptr : found->get();
 }
 
 std::string madeBy(const Op& op) {

@@ -2,6 +2,7 @@
 // in place through the functions here.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -222,6 +223,14 @@ class Module {
   Span span(Loc l) const { return locs[l.index].span; }
   /// The actual device of a name ("gpu" -> "cuda:0"); a name that is no DeviceDecl is itself.
   std::string_view actual(std::string_view device) const;
+
+ private:
+  struct HashName {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
+  /// Where a function of that name was added to `funcs`: it is there or, after others have gone, in front of that.
+  std::unordered_map<std::string, size_t, HashName, std::equal_to<>> added_;
 };
 
 /// " (made by `decompose`)", for messages about bugs; empty for what stands for the source.

@@ -52,6 +52,13 @@ struct TargetTraits {
     Places     ///< places, where they are read side by side or need not be
   };
   ConvColumns convColumns = ConvColumns::Fuller;
+  /// Convolutions that read channels side by side in memory: a multiple of so many, and `least` or more. Images and
+  /// weights are copied for that, if each of their elements is multiplied `reuse` times or more, and there are so many
+  /// multiplications: the copies are launches of their own.
+  struct ChannelsLast {
+    DTypeSet dtypes = {};
+    int64_t multiple = 8, least = 16, reuse = 128, multiplications = int64_t{1} << 31;
+  } channelsLast;
   /// Convolutions of one channel in for each out: `rows` and `outs` are the most that a kernel of their own takes (0:
   /// there is none); others are sums of shifted inputs up to `mostTaps` taps, and so are all up to `fewTaps`.
   struct Depthwise {

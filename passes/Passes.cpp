@@ -19,7 +19,8 @@ const std::vector<std::string_view>& placementPipeline() {
 }
 
 const std::vector<std::string_view>& movesPipeline() {
-  static const std::vector<std::string_view> names{"inline", "dce", "moves", "device-loops", "device-control"};
+  static const std::vector<std::string_view> names{"inline", "hoist-moved",  "dce",
+                                                   "moves",  "device-loops", "device-control"};
   return names;
 }
 

@@ -13,6 +13,7 @@
 //   place          unplaced to placed. Reports E03.
 //   verify-placed  changes nothing: holds placed IR, and any later form, to what it promises.
 //   inline         placed to one body, so that what follows sees whole programs.
+//   hoist-moved    what a loop moves between devices and does not change is computed in front of it, to be moved there.
 //   dce, moves     one transfer per value and destination. Here the moves are settled, and `tenc transfers` lists them:
 //                  before equal values are merged, so that each still has the name that the script gives it.
 //   trap-nan       with --trap nan only, behind the first dce: a check behind each op that may make a NaN or an

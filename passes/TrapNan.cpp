@@ -17,6 +17,10 @@ bool computes(const Op& op) {
       op.has(Trait::Placing) || op.has(Trait::HasSideEffect) || op.has(Trait::Terminator) || op.has(Trait::Random))
     return false;
   if (op.has(Trait::Scatters)) return op.hasAttr("mode") && op.stringAttr("mode") != "set";
+  // What the first running extremum starts from is infinite.
+  if (op.kind == OpKind::Cumulate && op.boolAttr("exclusive") &&
+      (op.stringAttr("mode") == "max" || op.stringAttr("mode") == "min"))
+    return false;
   return op.kind != OpKind::Transfer && op.kind != OpKind::Where && op.kind != OpKind::Bitcast &&
          op.kind != OpKind::ReadRows;
 }

@@ -28,7 +28,7 @@ struct Familiar {
   std::string_view name;
   std::string_view replacement{};  ///< what TL has, as it is written in place of the name; empty: `help` tells
   std::string_view help{};
-  std::array<FamiliarCall, 6> calls{};  ///< what whole calls become; without operands there are no more
+  std::array<FamiliarCall, 8> calls{};  ///< what whole calls become; without operands there are no more
   bool prefix = false;                  ///< a module of another library: `np.zeros`
   bool keyword = false;                 ///< the replacement is a word of the grammar
   bool refused = false;                 ///< nothing of the module has a place in TL

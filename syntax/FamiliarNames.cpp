@@ -9,6 +9,12 @@ constexpr auto kMethod = FamiliarCall::Form::Method;
 constexpr auto kFunction = FamiliarCall::Form::Function;
 constexpr auto kStatement = FamiliarCall::Position::Statement;
 constexpr auto kRange = FamiliarCall::Position::Range;
+constexpr std::string_view kArranged = "dims are arranged by `reshape` and `permute_dims`";
+constexpr std::string_view kLimits = "the limits of a dtype are `max_value(i32)` and `min_value(i32)`";
+constexpr std::string_view kChannels = "whole channels are dropped by a mask: `x * dropout(ones([2, 3, 1, 1]), 0.5)`";
+constexpr std::string_view kHistograms =
+    "`histogram` counts along one dim; cells of several are `bincount` of an index";
+constexpr std::string_view kNone = "TL has nothing of that kind";
 constexpr std::string_view kNoPrefix = "operations have no prefix: `zeros([2, 3])`";
 constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0]]`";
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
@@ -54,6 +60,8 @@ constexpr Familiar kNames[] = {
          {{{.operands = 1, .pattern = "0..$1", .form = kFunction, .position = kRange},
            {.operands = 2, .pattern = "$1..$2", .form = kFunction, .position = kRange},
            {.operands = 3, .pattern = "rev(^2..^1)", .form = kFunction, .position = kRange, .last = "-1"},
+           {.operands = 3, .pattern = "rev(^2..^1) by 2", .form = kFunction, .position = kRange, .last = "-2"},
+           {.operands = 3, .pattern = "rev(^2..^1) by 3", .form = kFunction, .position = kRange, .last = "-3"},
            {.operands = 3, .pattern = "$1..$2 by $3", .form = kFunction, .position = kRange},
            {.operands = 1, .pattern = "arange(#1)", .form = kFunction, .example = "print(sum(range(3)))\n"},
            {.operands = 2, .pattern = "arange(#1, #2)", .form = kFunction, .example = "print(sum(range(1, 3)))\n"}}}},
@@ -379,6 +387,31 @@ constexpr Familiar kNames[] = {
     {.name = "init", .help = kWeights},
     {.name = "var", .help = "the variance is `variance(x)`; `correction: 1` divides by n - 1, as PyTorch does"},
     // What others have by another name, or not as one function.
+    {.name = "bitwise_not", .replacement = "bitwise_invert"},
+    {.name = "optax",
+     .help = "the module is `optim`: `optim.adam(m)` makes the state for a model, and options are given to each step"},
+    {.name = "tqdm",
+     .calls = {{{.operands = 1, .pattern = "#1", .example = "let x = ones([3])\nfor r in tqdm(x) { print(r) }\n"}}}},
+    {.name = "rearrange", .help = kArranged},
+    {.name = "einops", .help = kArranged},
+    {.name = "unflatten", .help = "a dim is divided by `reshape`, which takes the whole shape"},
+    {.name = "iinfo", .help = kLimits},
+    {.name = "finfo", .help = kLimits},
+    {.name = "rrelu", .help = "out of training it is `leaky_relu(x, slope: 0.2292)`"},
+    {.name = "dropout1d", .help = kChannels},
+    {.name = "dropout2d", .help = kChannels},
+    {.name = "dropout3d", .help = kChannels},
+    {.name = "logaddexp2", .help = "write `logaddexp(a * log(2.0), b * log(2.0)) / log(2.0)`"},
+    {.name = "pdist", .help = "write `norm(x[:, new] - x, axis: 2)`, the distances of all pairs"},
+    {.name = "mat", .help = "tensors of two dims are matrices: `a @ b` is their product"},
+    {.name = "savez", .help = "a struct, tuple or list is written as one file: `save(\"x.npz\", m)`"},
+    {.name = "histogram2d", .help = kHistograms},
+    {.name = "histogramdd", .help = kHistograms},
+    {.name = "isnat", .help = kNone},
+    {.name = "place", .help = "elements are assigned: `x[mask] = v`"},
+    {.name = "renorm", .help = kNone},
+    {.name = "mvlgamma", .help = kNone},
+    {.name = "geqrf", .help = kNone},
     {.name = "expit", .replacement = "sigmoid"},
     {.name = "swish", .replacement = "silu"},
     {.name = "sgn", .replacement = "sign"},

@@ -10,6 +10,7 @@ namespace {
 struct Declared {
   std::string_view name, only;
   bool dropped = false, text = false, rest = false, must = false, literal = false, byName = false, several = false;
+  bool named = false;
 };
 
 std::vector<Declared> declaredBy(const ForeignCall& row) {
@@ -22,6 +23,7 @@ std::vector<Declared> declaredBy(const ForeignCall& row) {
     inside = comma == std::string_view::npos ? "" : inside.substr(comma + 2);
     Declared d;
     d.rest = p == "*";
+    d.named = p == "**";
     d.text = p.front() == '"';
     d.dropped = p.front() == '-';
     d.must = p.front() == '!';
@@ -51,11 +53,13 @@ std::optional<Given> bound(const ForeignCall& row, std::span<const ForeignArgume
     auto d = declared.begin();
     if (!a.name.empty()) {
       d = std::find_if(declared.begin(), declared.end(), [&](const Declared& x) { return x.name == a.name; });
+      if (d == declared.end())
+        d = std::find_if(declared.begin(), declared.end(), [](const Declared& x) { return x.named; });
     } else {
       while (next < declared.size() && found.contains(declared[next].name) && !declared[next].rest) ++next;
       d = declared.begin() + static_cast<std::ptrdiff_t>(next);
     }
-    if (d == declared.end() || (d->byName && a.name.empty()) || (d->literal && !a.number) ||
+    if (d == declared.end() || ((d->byName || d->named) && a.name.empty()) || (d->literal && !a.number) ||
         (d->several && a.parts.empty()))
       return std::nullopt;
     // Perhaps TL's order of arguments.
@@ -132,7 +136,8 @@ std::optional<std::string> filled(std::string_view hole, const Given& given, boo
     return list[0].parts.empty() ? "[" + list[0].text + ", " + list[0].text + "]" : asShape(list);
   std::string text;
   for (const ForeignArgument& a : list)
-    text += (text.empty() ? "" : ", ") + (a.compound && !apart ? "(" + a.text + ")" : a.text);
+    text += (text.empty() ? "" : ", ") + (hole == "**" ? a.name + ": " : "") +
+            (a.compound && !apart ? "(" + a.text + ")" : a.text);
   return list.size() == 1 && hole == "*" ? text + "," : text;
 }
 
@@ -161,9 +166,25 @@ std::optional<std::string> expanded(std::string_view pattern, const Given& given
 
 }  // namespace
 
+namespace {
+/// Whether parts of `size` take up the dim that is cut.
+bool dividesDim(const Given& given) {
+  const auto integer = [&](std::string_view name, int64_t otherwise) -> int64_t {
+    const auto found = given.find(name);
+    if (found == given.end()) return otherwise;
+    return found->second[0].number ? std::stoll(found->second[0].text) : -1;
+  };
+  const auto& shape = given.find("x")->second[0].shape;
+  const int64_t size = integer("size", -1);
+  int64_t dim = integer("dim", 0);
+  if (dim < 0) dim += static_cast<int64_t>(shape.size());
+  return size > 0 && dim >= 0 && static_cast<size_t>(dim) < shape.size() && shape[static_cast<size_t>(dim)] % size == 0;
+}
+}  // namespace
+
 std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
   std::vector<const ForeignCall*> rows;
-  for (const auto all : {foreignTensorCalls(), foreignLayerCalls()})
+  for (const auto all : {foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls()})
     for (const ForeignCall& r : all)
       if (r.name() == name) rows.push_back(&r);
   return rows;
@@ -174,7 +195,8 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
   const int rank = given.empty() ? -1 : given[0].rank;
   if (row.rank >= 0 && (rank < row.rank || rank > row.mostRank)) return std::nullopt;
   const auto arguments = bound(row, given);
-  return arguments ? expanded(row.text, *arguments, accelerator) : std::nullopt;
+  if (!arguments || (row.divides && !dividesDim(*arguments))) return std::nullopt;
+  return expanded(row.text, *arguments, accelerator);
 }
 
 std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<const ForeignArgument> given,

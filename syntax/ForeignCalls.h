@@ -25,8 +25,8 @@ struct ForeignCall {
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
   /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
-  /// given by name, `%a` a tuple. A parameter in quotes matches that string alone. `lax.cond(...)` matches behind that
-  /// module alone.
+  /// given by name, `%a` a tuple; `**` is all others that are given by name, with their names. A parameter in quotes
+  /// matches that string alone. `lax.cond(...)` matches behind that module alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
   /// window in both dims, `{^a}` for the same where it is a literal and for it as a shape else, `{-*}` for it as a
@@ -42,8 +42,9 @@ struct ForeignCall {
   std::string_view second{};   ///< the call gives a pair: `text` is its first part, this the second
   std::string_view instead{};  ///< the text stands for the whole statement that names the result; what is read through
                                ///< that name is read through this one; "-" where it is only handed on
-  int rank = -1;               ///< only where the first argument is known to have that many dims
-  int mostRank = rank;         ///< or more, up to so many
+  bool divides = false;  ///< only where `size` is known to divide the dim (`dim`, else the first) of the first argument
+  int rank = -1;         ///< only where the first argument is known to have that many dims
+  int mostRank = rank;   ///< or more, up to so many
 
   std::string_view name() const { return call.substr(0, call.find('(')); }
 };
@@ -56,6 +57,7 @@ struct ForeignArgument {
   bool number = false;               ///< an integer literal
   std::vector<std::string> parts{};  ///< of a tuple
   int rank = -1;                     ///< how many dims it has, where that is known
+  std::vector<int64_t> shape{};      ///< of a tensor whose type is known
 };
 
 /// The rows of a name, in order.
@@ -67,6 +69,7 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
 std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<const ForeignArgument> given,
                                            std::string_view accelerator);
 /// The rows of all names.
+std::span<const ForeignCall> foreignNumberCalls();
 std::span<const ForeignCall> foreignTensorCalls();
 std::span<const ForeignCall> foreignLayerCalls();
 

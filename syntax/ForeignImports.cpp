@@ -7,9 +7,11 @@ namespace tenc::syntax {
 namespace {
 
 /// Libraries whose operations have no prefix here, and those that TL needs nothing of.
-constexpr std::string_view kLibraries[] = {"numpy",       "torch",  "jax",        "math",      "time",   "os",
-                                           "sys",         "typing", "functools",  "itertools", "random", "collections",
-                                           "dataclasses", "scipy",  "__future__", "matplotlib"};
+constexpr std::string_view kLibraries[] = {"numpy",      "torch",       "jax",         "math",      "time",
+                                           "os",         "sys",         "typing",      "functools", "itertools",
+                                           "random",     "collections", "dataclasses", "scipy",     "__future__",
+                                           "matplotlib", "tqdm",        "copy",        "abc",       "enum",
+                                           "logging",    "warnings",    "contextlib",  "operator",  "optax"};
 
 struct Module {
   std::string_view path, here;
@@ -17,7 +19,7 @@ struct Module {
 constexpr Module kModules[] = {
     {"torch.nn", "nn"},         {"torch.optim", "optim"},     {"torch.linalg", "linalg"}, {"torch.special", "special"},
     {"numpy.linalg", "linalg"}, {"scipy.special", "special"}, {"scipy.linalg", "linalg"}, {"jax.nn", ""},
-    {"torch.nn.functional", ""}};
+    {"optax", "optim"},         {"torch.nn.functional", ""}};
 
 std::string moduleOf(std::string_view path) {
   const auto m =

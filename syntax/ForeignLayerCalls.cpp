@@ -1,16 +1,13 @@
 // Layers, losses and optimisers of PyTorch and JAX, and calls of training.
-#include "syntax/ForeignCalls.h"
+#include "syntax/ForeignForms.h"
 
 namespace tenc::syntax {
 
 namespace {
 
-constexpr auto kPrefixed = ForeignCall::Form::Prefixed;
-constexpr auto kTorch = ForeignCall::Form::Torch;
-constexpr auto kNumPy = ForeignCall::Form::NumPy;
-constexpr auto kLayer = ForeignCall::Form::Layer;
 constexpr std::string_view kOperation = "this layer has no weights: it is a function";
 constexpr std::string_view kLoss = "a loss is a function of the module `nn`";
+constexpr std::string_view kOfNn = "it is a function of the module `nn`";
 constexpr std::string_view kLayers = "a layer is made by a function of the module `nn`";
 constexpr std::string_view kTrained =
     "a layer is made by a function of the module `nn`; `nn.train(m, x)` calls it in training mode, `m(x)` does not";
@@ -233,6 +230,14 @@ constexpr ForeignCall kCalls[] = {
     {.call = "HuberLoss()", .text = "nn.huber", .form = kLayer, .help = kLoss},
     {.call = "BCELoss()", .text = "nn.bce", .form = kLayer, .help = kLoss},
     {.call = "BCEWithLogitsLoss()", .text = "nn.bce_with_logits", .form = kLayer, .help = kLoss},
+    {.call = "SmoothL1Loss(**)", .text = "|x, y| nn.smooth_l1(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "HuberLoss(**)", .text = "|x, y| nn.huber(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "L1Loss(**)", .text = "|x, y| nn.l1(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "BCELoss(**)", .text = "|x, y| nn.bce(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "BCEWithLogitsLoss(**)", .text = "|x, y| nn.bce_with_logits(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "KLDivLoss(**)", .text = "|x, y| nn.kl_div(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "SoftMarginLoss(**)", .text = "|x, y| nn.soft_margin(x, y<, {**}>)", .form = kLayer, .help = kLoss},
+    {.call = "PoissonNLLLoss(**)", .text = "|x, y| nn.poisson_nll(x, y<, {**}>)", .form = kLayer, .help = kLoss},
     {.call = "cross_entropy(x, y, weight, ignore_index, reduction, label_smoothing)",
      .text = "nn.cross_entropy({x}, {y}, axis: 1<, weight: {weight}><, ignore_index: {ignore_index}>"
              "<, reduction: {reduction}><, smoothing: {label_smoothing}>)",
@@ -254,7 +259,8 @@ constexpr ForeignCall kCalls[] = {
      .rank = 1,
      .mostRank = 2},
     {.call = "cross_entropy(x, y, weight, ignore_index, reduction, label_smoothing)",
-     .text = "",
+     .text = "nn.cross_entropy({x}, {y}, axis: 1<, weight: {weight}><, ignore_index: {ignore_index}>"
+             "<, reduction: {reduction}><, smoothing: {label_smoothing}>)",
      .form = kPrefixed,
      .help = kClasses},
     {.call = "nll_loss(x, y, :reduction)",
@@ -263,7 +269,10 @@ constexpr ForeignCall kCalls[] = {
      .help = kLoss,
      .rank = 1,
      .mostRank = 2},
-    {.call = "nll_loss(x, y, :reduction)", .text = "", .form = kPrefixed, .help = kClasses},
+    {.call = "nll_loss(x, y, :reduction)",
+     .text = "nn.nll_loss({x}, {y}, axis: 1<, reduction: {reduction}>)",
+     .form = kPrefixed,
+     .help = kClasses},
     {.call = "mse_loss(x, y, reduction)",
      .text = "nn.mse({x}, {y}<, reduction: {reduction}>)",
      .form = kPrefixed,
@@ -280,25 +289,50 @@ constexpr ForeignCall kCalls[] = {
      .text = "nn.bce({x}, {y}<, reduction: {reduction}>)",
      .form = kPrefixed,
      .help = kLoss},
-    {.call = "binary_cross_entropy_with_logits(x, y, reduction)",
-     .text = "nn.bce_with_logits({x}, {y}<, reduction: {reduction}>)",
+    {.call = "binary_cross_entropy_with_logits(x, y, **)",
+     .text = "nn.bce_with_logits({x}, {y}<, {**}>)",
      .form = kPrefixed,
      .help = kLoss},
+    {.call = "margin_ranking_loss(a, b, y, **)",
+     .text = "nn.margin_ranking({a}, {b}, {y}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "soft_margin_loss(x, y, **)",
+     .text = "nn.soft_margin({x}, {y}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "triplet_margin_loss(a, p, n, **)",
+     .text = "nn.triplet_margin({a}, {p}, {n}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "poisson_nll_loss(x, y, **)",
+     .text = "nn.poisson_nll({x}, {y}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "gaussian_nll_loss(x, y, v, **)",
+     .text = "nn.gaussian_nll({x}, {y}, {v}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "cosine_embedding_loss(a, b, y, **)",
+     .text = "nn.cosine_embedding({a}, {b}, {y}<, {**}>)",
+     .form = kPrefixed,
+     .help = kLoss},
+    {.call = "pixel_shuffle(x, r)", .text = "nn.pixel_shuffle({x}, {r})", .form = kPrefixed, .help = kOfNn},
     // Training.
-    {.call = "SGD(params, -lr, -momentum, -betas, -weight_decay, -eps, -nesterov, -alpha)",
-     .text = "optim.sgd({params})",
+    {.call = "SGD(params, lr, **)",
+     .text = "optim.sgd({params}<, lr: {lr}><, {**}>)",
      .form = kPrefixed,
      .help = kOptimiser},
-    {.call = "Adam(params, -lr, -momentum, -betas, -weight_decay, -eps, -nesterov, -alpha)",
-     .text = "optim.adam({params})",
+    {.call = "Adam(params, lr, **)",
+     .text = "optim.adam({params}<, lr: {lr}><, {**}>)",
      .form = kPrefixed,
      .help = kOptimiser},
-    {.call = "AdamW(params, -lr, -momentum, -betas, -weight_decay, -eps, -nesterov, -alpha)",
-     .text = "optim.adamw({params})",
+    {.call = "AdamW(params, lr, **)",
+     .text = "optim.adamw({params}<, lr: {lr}><, {**}>)",
      .form = kPrefixed,
      .help = kOptimiser},
-    {.call = "RMSprop(params, -lr, -momentum, -betas, -weight_decay, -eps, -nesterov, -alpha)",
-     .text = "optim.rmsprop({params})",
+    {.call = "RMSprop(params, lr, **)",
+     .text = "optim.rmsprop({params}<, lr: {lr}><, {**}>)",
      .form = kPrefixed,
      .help = kOptimiser},
     {.call = "clip_grad_norm_(p, max_norm)", .text = "", .form = kPrefixed, .help = kClipping},

@@ -1,184 +1,28 @@
 // Calls of NumPy, PyTorch, JAX and Python that make, arrange and reduce tensors.
-#include "syntax/ForeignCalls.h"
+#include "syntax/ForeignForms.h"
 
 namespace tenc::syntax {
 
 namespace {
 
-constexpr auto kPrefixed = ForeignCall::Form::Prefixed;
-constexpr auto kTorch = ForeignCall::Form::Torch;
-constexpr auto kNumPy = ForeignCall::Form::NumPy;
-constexpr auto kPython = ForeignCall::Form::Python;
-constexpr auto kMethod = ForeignCall::Form::Method;
 constexpr std::string_view kSample = "TL divides by n, as NumPy does; `correction: 1` divides by n - 1";
 constexpr std::string_view kWhole = "rounding keeps the dtype; `i64` makes an integer of it";
 constexpr std::string_view kPair = "`max` gives the values alone; `argmax` gives where they are";
 constexpr std::string_view kLower = "`median` is the mean of the middle two; PyTorch takes the lower one";
 constexpr std::string_view kJoined = "tensors are joined along a dim by `concat`, along a new one by `stack`";
 constexpr std::string_view kParts = "`split` takes how many equal parts it makes, or their sizes: `split(x, [1, 2])`";
+constexpr std::string_view kSizes =
+    "`split` takes how many equal parts it makes, or the sizes of all parts; PyTorch's takes the size of each part: "
+    "`split(x, [4, 2])`";
 constexpr std::string_view kPadding =
     "widths are pairs, one for each dim, the first dim first: `pad(x, [[0, 0], [1, 1]])`";
 
-constexpr auto kDraws = ForeignCall::Form::Draws;
 constexpr std::string_view kTwoBounds = "both bounds are given";
-constexpr std::string_view kFlat = "along no axis it takes all elements in a row";
-constexpr std::string_view kDecimals = "`round` gives whole numbers; a format prints fewer decimals: `\"{x:.2f}\"`";
-constexpr std::string_view kClose = "a tolerance is written out";
-constexpr std::string_view kShare = "`quantile` takes a share from 0 to 1";
-constexpr std::string_view kBound = "one bound is `maximum` or `minimum`";
-constexpr std::string_view kPlaced = "the indices come first, and the axis by name";
-constexpr std::string_view kLogarithms = "`categorical` draws by logarithms of probabilities";
-constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
-constexpr std::string_view kTime = "`time()` gives the seconds";
 constexpr std::string_view kElement = "one element is read by its indices";
-constexpr std::string_view kLeaves = "`map_leaves` takes each tensor of a tree; `map` takes rows";
 constexpr std::string_view kSorted = "`sort` gives the values alone; `argsort` gives where they were";
 constexpr std::string_view kSliced = "a part is written as an index: `x[a : b]`, or `x[a :+ n]` for n from a on";
 
 constexpr ForeignCall kCalls[] = {
-    // Rows of numbers, products and random numbers.
-    {.call = "torch.svd(*)",
-     .text = "",
-     .form = kTorch,
-     .help =
-         "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V"},
-    {.call = "tree.map(f, t)", .text = "map_leaves({f}, {t})", .form = kNumPy, .help = kLeaves},
-    {.call = "tree.map(f, t, u)", .text = "map_leaves({f}, {t}, {u})", .form = kNumPy, .help = kLeaves},
-    {.call = "lax.cond(p, f, g, x)",
-     .text = "if {p} {{ ({f})({x}) }} else {{ ({g})({x}) }}",
-     .form = kNumPy,
-     .help = "an `if` takes the branch that the condition says"},
-    {.call = "lax.cond(*)", .text = "", .form = kNumPy, .help = "a branch is written `if p { f(x) } else { g(x) }`"},
-    {.call = "lax.while_loop(*)",
-     .text = "",
-     .form = kNumPy,
-     .help = "a loop is written `while c { ... }`, and changes variables"},
-    {.call = "lax.select(p, a, b)", .text = "where({p}, {a}, {b})", .form = kNumPy},
-    {.call = "logdet(x)",
-     .text = "slogdet({x}).1",
-     .help = "`slogdet` gives the sign and the logarithm; of a negative determinant PyTorch gives NaN"},
-    {.call = "inverse(x)", .text = "inv({x})"},
-    {.call = "histc(x, bins, !min=0, !max=0)",
-     .text = "",
-     .form = kPrefixed,
-     .help = "`histogram` takes the range: `range: (min(x), max(x))`"},
-    {.call = "histc(x, bins, min, max)",
-     .text = "histogram({x}, bins: {bins}, range: ({min}, {max}))",
-     .form = kPrefixed},
-    {.call = "save(x, path)", .text = "save({path}, {x})", .form = kTorch, .help = "the path comes first"},
-    {.call = "inner(a, b)", .text = "dot({a}, {b})", .rank = 1},
-    {.call = "ger(a, b)", .text = "outer({a}, {b})", .form = kPrefixed},
-    {.call = "kron(a, b)", .text = "flatten(outer({a}, {b}))", .rank = 1},
-    {.call = "tri(n)", .text = "tril(ones([{n}, {n}]))", .form = kPrefixed},
-    {.call = "linspace(start, stop)", .text = "linspace({start}, {stop}, 50)", .form = kNumPy},
-    {.call = "linspace(start, end, !steps, dtype)",
-     .text = "linspace({start}, {end}, {steps}<, dtype: {dtype}>)",
-     .form = kTorch},
-    {.call = "diff(x, !n=2)", .text = "{x}[2:] - 2 * {x}[1:-1] + {x}[:-2]", .rank = 1},
-    {.call = "cumsum(x)", .text = "cumsum(flatten({x}), axis: 0)", .form = kNumPy, .help = kFlat, .rank = 2},
-    {.call = "cumsum(x)", .text = "cumsum(flatten({x}), axis: 0)", .form = kNumPy, .help = kFlat, .rank = 3},
-    {.call = "cumprod(x)", .text = "cumprod(flatten({x}), axis: 0)", .form = kNumPy, .help = kFlat, .rank = 2},
-    {.call = "transpose(x, %axes)", .text = "permute_dims({x}, {#axes})"},
-    {.call = "transpose(x)", .text = "{x}.T", .form = kNumPy, .rank = 2},
-    {.call = "transpose(x)", .text = "permute_dims({x}, [2, 1, 0])", .form = kNumPy, .rank = 3},
-    {.call = "transpose(x, +a, +b, !c)", .text = "permute_dims({x}, [{a}, {b}, {c}])", .form = kMethod, .apart = true},
-    {.call = "transpose(x, +a, +b, !c, !d)",
-     .text = "permute_dims({x}, [{a}, {b}, {c}, {d}])",
-     .form = kMethod,
-     .apart = true},
-    {.call = "div(a, b, !rounding_mode=\"trunc\")", .text = "trunc_div({a}, {b})"},
-    {.call = "div(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
-    {.call = "divide(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
-    {.call = "divmod(a, b)", .text = "({a} // {b}, {a} % {b})", .form = kPrefixed},
-    {.call = "round(x, !decimals)",
-     .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
-     .form = kPrefixed,
-     .apart = true,
-     .help = kDecimals},
-    {.call = "around(x, !decimals)",
-     .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
-     .form = kPrefixed,
-     .help = kDecimals},
-    {.call = "allclose(a, b, !rtol, !atol)",
-     .text = "all(abs({a} - {b}) <= {atol} + {rtol} * abs({b}))",
-     .help = kClose},
-    {.call = "allclose(a, b, !atol)", .text = "all(abs({a} - {b}) <= {atol} + 1e-5 * abs({b}))", .help = kClose},
-    {.call = "allclose(a, b, !rtol)", .text = "all(abs({a} - {b}) <= 1e-8 + {rtol} * abs({b}))", .help = kClose},
-    {.call = "allclose(a, b)", .text = "all(abs({a} - {b}) <= 1e-8 + 1e-5 * abs({b}))", .help = kClose},
-    {.call = "isclose(a, b)", .text = "abs({a} - {b}) <= 1e-8 + 1e-5 * abs({b})", .help = kClose},
-    {.call = "assert_allclose(a, b)",
-     .text = "assert all(abs({a} - {b}) <= 1e-7 * abs({b}))",
-     .form = kPrefixed,
-     .statement = true,
-     .help = kClose},
-    {.call = "assert_allclose(a, b, !rtol)",
-     .text = "assert all(abs({a} - {b}) <= {rtol} * abs({b}))",
-     .form = kPrefixed,
-     .statement = true,
-     .help = kClose},
-    {.call = "assert_array_equal(a, b)",
-     .text = "assert all({a} == {b})",
-     .form = kPrefixed,
-     .statement = true,
-     .help = kClose},
-    {.call = "percentile(x, q, axis)",
-     .text = "quantile({x}, {q} / 100.0<, axis: {axis}>)",
-     .form = kPrefixed,
-     .help = kShare},
-    {.call = "nanpercentile(x, q, axis)",
-     .text = "nanquantile({x}, {q} / 100.0<, axis: {axis}>)",
-     .form = kPrefixed,
-     .help = kShare},
-    {.call = "clip(x, !lo, !hi=None)", .text = "maximum({x}, {lo})", .help = kBound},
-    {.call = "clip(x, !lo=None, !hi)", .text = "minimum({x}, {hi})", .help = kBound},
-    {.call = "norm(x, !p=\"fro\", dim, keepdim)", .text = "norm({x}<, axis: {dim}><, keep: {keepdim}>)", .apart = true},
-    {.call = "norm(x, !ord=\"fro\", axis, keepdims)",
-     .text = "norm({x}<, axis: {axis}><, keep: {keepdims}>)",
-     .apart = true},
-    {.call = "norm(x, :p, dim, keepdim)",
-     .text = "norm({x}, ord: {p}<, axis: {dim}><, keep: {keepdim}>)",
-     .form = kMethod,
-     .apart = true},
-    {.call = "scatter_(x, +dim, index, src)",
-     .text = "{x} = scatter({x}, {index}, {src}, axis: {dim})",
-     .form = kMethod,
-     .statement = true,
-     .help = kPlaced},
-    {.call = "scatter_(x, +dim, index, src)", .text = "scatter({x}, {index}, {src}, axis: {dim})", .help = kPlaced},
-    {.call = "scatter(x, +dim, index, src)",
-     .text = "scatter({x}, {index}, {src}, axis: {dim})",
-     .form = kTorch,
-     .help = kPlaced},
-    {.call = "bernoulli(p)", .text = "bernoulli({p}, {p}.shape)", .form = kTorch},
-    {.call = "multinomial(p, !num_samples=1)", .text = "categorical(log({p}))[new]", .help = kLogarithms, .rank = 1},
-    {.call = "multinomial(p, !num_samples=1)",
-     .text = "categorical(log({p}), axis: 1)[:, new]",
-     .help = kLogarithms,
-     .rank = 2},
-    {.call = "multinomial(*)", .text = "", .help = kLogarithms},
-    {.call = "choice(+n, size)", .text = "randint(0, {n}, {#size})", .form = kPrefixed},
-    {.call = "choice(+n)", .text = "randint(0, {n}, [])", .form = kPrefixed},
-    {.call = "default_rng(seed)", .text = "seed({seed})", .form = kPrefixed, .help = kSeed, .instead = "np.random"},
-    {.call = "default_rng()", .text = "seed(0)", .form = kPrefixed, .help = kSeed, .instead = "np.random"},
-    {.call = "RandomState(seed)", .text = "seed({seed})", .form = kPrefixed, .help = kSeed, .instead = "np.random"},
-    {.call = "PRNGKey(seed)", .text = "seed({seed})", .form = kDraws, .help = kSeed, .instead = "-"},
-    {.call = "key(seed)", .text = "seed({seed})", .form = kDraws, .help = kSeed, .instead = "-"},
-    {.call = "split(-key, -num)", .text = "-", .form = kDraws, .help = kSeed, .instead = "-"},
-    {.call = "normal(-key, shape)", .text = "randn({#shape})", .form = kDraws},
-    {.call = "uniform(-key, shape)", .text = "rand({#shape})", .form = kDraws},
-    {.call = "uniform(-key, shape, minval, maxval)",
-     .text = "rand({#shape}) * ({maxval} - {minval}) + {minval}",
-     .form = kDraws},
-    {.call = "randint(-key, shape, minval, maxval)", .text = "randint({minval}, {maxval}, {#shape})", .form = kDraws},
-    {.call = "bernoulli(-key, p, shape)", .text = "bernoulli({p}, {#shape})", .form = kDraws},
-    {.call = "permutation(-key, n)", .text = "permutation({n})", .form = kDraws},
-    {.call = "fori_loop(lo, hi, f, init)",
-     .text = "{{ var carried = {init}; for i in {lo}..{hi} {{ carried = ({f})(i, carried) }}; carried }}",
-     .form = kPrefixed,
-     .help = "a loop carries a variable"},
-    {.call = "time.time()", .text = "time()", .help = kTime},
-    {.call = "time.perf_counter()", .text = "time()", .help = kTime},
-    {.call = "time.monotonic()", .text = "time()", .help = kTime},
     // What makes tensors.
     {.call = "zeros(shape, !dtype)", .text = "zeros({#shape}, dtype: {dtype})", .form = kNumPy},
     {.call = "ones(shape, !dtype)", .text = "ones({#shape}, dtype: {dtype})", .form = kNumPy},
@@ -283,8 +127,14 @@ constexpr ForeignCall kCalls[] = {
     {.call = "split(x, +size, dim)",
      .text = "split({x}, {x}.shape[{dim}] // {size}, axis: {dim})",
      .form = kTorch,
-     .help = kParts},
-    {.call = "split(x, +size)", .text = "split({x}, {x}.shape[0] // {size})", .form = kTorch, .help = kParts},
+     .help = kParts,
+     .divides = true},
+    {.call = "split(x, +size)",
+     .text = "split({x}, {x}.shape[0] // {size})",
+     .form = kTorch,
+     .help = kParts,
+     .divides = true},
+    {.call = "split(x, size, dim)", .text = "", .form = kTorch, .help = kSizes},
     {.call = "split(x, +n, axis)", .text = "split({x}, {n}<, axis: {axis}>)", .form = kNumPy},
     {.call = "split(x, at, axis)", .text = "", .form = kNumPy, .help = kParts},
     {.call = "vstack(x)", .text = "stack({x})", .help = kJoined, .rank = 2},

@@ -17,6 +17,11 @@ Edit removed(const SourceManager& sources, Span part) {
   return {{part.file, static_cast<uint32_t>(line), static_cast<uint32_t>(std::min(end + 1, text.size()))}, ""};
 }
 
+bool endsLine(const SourceManager& sources, Span part) {
+  const std::string_view text = sources.file(part.file).text();
+  return isBlank(text.substr(part.end, std::min(text.find('\n', part.end), text.size()) - part.end));
+}
+
 Edit withoutResult(const SourceManager& sources, Span function, Span type) {
   const std::string_view text = sources.file(type.file).text();
   size_t arrow = text.rfind("->", type.begin);

@@ -7,6 +7,8 @@ namespace tenc::syntax {
 
 /// Takes a part out: with its line, where nothing else stands there.
 Edit removed(const SourceManager& sources, Span part);
+/// Whether nothing stands behind the part on its line: a comment may.
+bool endsLine(const SourceManager& sources, Span part);
 /// Takes the type of a function's result out, with its arrow.
 Edit withoutResult(const SourceManager& sources, Span function, Span type);
 

@@ -218,13 +218,15 @@ class Helper : private SyntaxView {
     if (!assign || assign->getType() != T::ASSIGN) return;
     const Token *first = nullptr, *last = nullptr;
     bool several = false;
+    int depth = 0;
     for (ssize_t i = 1; i < 256; ++i) {
       const Token* t = p_.parser.getTokenStream()->LT(i);
       if (!t || t->getTokenIndex() <= assign->getTokenIndex()) continue;
       const size_t type = t->getType();
-      if (type == T::NL || type == T::SEMI || type == antlr4::Token::EOF) break;
-      if (type == T::LPAREN || type == T::LBRACK || type == T::LBRACE) return;
-      several = several || type == T::COMMA;
+      if (type == antlr4::Token::EOF || (depth == 0 && (type == T::NL || type == T::SEMI))) break;
+      depth += type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      depth -= type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
+      several = several || (type == T::COMMA && depth == 0);
       if (!first) first = t;
       last = t;
     }
@@ -367,10 +369,21 @@ class Helper : private SyntaxView {
     return {{before(span()), "("}, {behind(span(*last)), ")"}};
   }
 
+  /// The reserved words that programs in other languages call values by.
+  static bool isNameElsewhere(const std::string& word) {
+    static constexpr std::array<std::string_view, 9> kWords = {"state", "type",  "by",     "test",  "bench",
+                                                               "param", "const", "static", "device"};
+    return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  }
+
   /// What depends on the token alone.
   void tokens() {
     if (isKeyword(p_.at) && (next(T::ASSIGN) || next(T::COMMA)) && startsStatement(p_.before)) {
       say("`" + p_.at.getText() + "` is a reserved word: choose another name");
+      return;
+    }
+    if (at_ == T::ASSIGN && p_.before && isKeyword(*p_.before) && startsStatement(back(2))) {
+      say("`" + p_.before->getText() + "` is a reserved word: choose another name");
       return;
     }
     switch (at_) {
@@ -454,7 +467,8 @@ class Helper : private SyntaxView {
       case T::NAME: misspeltKeyword(); break;
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
-        if (isKeyword(p_.at) && may(T::NAME) && !may(T::INT))
+        // Where a value is expected, only the words that others use as names of values are told.
+        if (isKeyword(p_.at) && may(T::NAME) && (!may(T::INT) || isNameElsewhere(p_.at.getText())))
           say("`" + p_.at.getText() + "` is a reserved word: choose another name");
         if (prior(T::NAME) && p_.before->getText() == "print" && startsStatement(back(2)))
           say(Form::PrintStatement,

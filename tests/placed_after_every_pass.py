@@ -8,7 +8,7 @@ Takes the .tl programs of the folders, with two virtual devices, on the default 
 devices themselves, with everything made on a virtual one. Closes with `N passed, N failed`."""
 import argparse, pathlib, subprocess, sys, tempfile
 
-LATER = ["inline", "dce", "moves", "device-loops", "device-control", "decompose", "simplify", "cse", "hoist", "dce", "bind-devices", "place-free", "fuse", "dce"]
+LATER = ["inline", "hoist-moved", "dce", "moves", "device-loops", "device-control", "decompose", "simplify", "cse", "hoist", "dce", "bind-devices", "place-free", "fuse", "dce"]
 # What a pass inserts may be free until `place-free` runs again, which is the rule for all of them.
 PASSES = ",".join(["place", "verify-placed"] + [p for later in LATER for p in (later, "place-free", "verify-placed")])
 

@@ -8,6 +8,7 @@
 #include "ir/Loops.h"
 #include "ir/build/Compose.h"
 #include "transforms/Batch.h"
+#include "transforms/HandOver.h"
 #include "transforms/Origin.h"
 
 namespace tenc::transforms {
@@ -202,7 +203,7 @@ void Batcher::position(const Op& op) {
 }
 
 bool Batcher::single(const Op& op) {
-  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
+  const bool underMask = mask_ != nullptr && op.has(Trait::CanFault) && !op.boolAttr(kKeptOfTrips);
   if (op.has(Trait::Random) && op.has(Trait::Creation)) {
     random(op);
     return true;

@@ -67,6 +67,8 @@ class DerivedFuncs {
   /// The program has said where something lives: only then derivatives ask where numbers live, which live anywhere.
   void notePlaces() { placed_ = true; }
   bool arePlaced() const { return placed_; }
+  /// How many ops have been differentiated.
+  size_t& visited() { return visited_; }
   /// Functions that are taken out of the module again.
   void forget(const ir::Func& gone);
 
@@ -95,6 +97,7 @@ class DerivedFuncs {
   std::map<std::string, std::unique_ptr<ir::Func>> linears_;
   Activity::Known activity_;
   bool placed_ = false;
+  size_t visited_ = 0;
 };
 
 // ---- of functions in no module, which are not kept

@@ -1,9 +1,12 @@
 // Forward mode: tangents are computed beside the values, through every kind of loop and branch.
+#include <algorithm>
 #include <utility>
 
 #include "ir/Loops.h"
+#include "ir/build/Compose.h"
 #include "transforms/Derivatives.h"
 #include "transforms/Functions.h"
+#include "transforms/Residuals.h"
 #include "transforms/Tangents.h"
 
 namespace tenc::transforms {
@@ -17,7 +20,7 @@ namespace {
 class ForwardMode : public Walk {
  public:
   ForwardMode(std::shared_ptr<const Activity> activity, ir::Builder& at, DerivedFuncs& derived)
-      : Walk(std::move(activity), at, at), derived_(derived) {}
+      : Walk(std::move(activity), at, at, derived.visited()), derived_(derived) {}
 
   bool run(const ir::Func& f, ir::Func& made) {
     for (const auto& v : f.body->args) addArg(*made.body, v.get());
@@ -54,6 +57,35 @@ class ForwardMode : public Walk {
     if (tangentOf(v) != nullptr || !derived_.arePlaced()) return t;
     const OriginScope derivative(module());
     return p_->makeTyped(OpKind::SamePlace, {t, primalOf(v)}, {t->type})->result();
+  }
+
+  /// Whether something beside `v` says where the op is.
+  bool meetsTensor(const Op& op, const Value* v) const {
+    return std::any_of(op.operands().begin(), op.operands().end(),
+                       [&](const Value* o) { return o != v && tangentOf(o) == nullptr && !isNumber(*o); });
+  }
+
+  /// A number mixes with tensors of any device, and so would its tangent, which has no such tensor beside it: it is
+  /// where the result is.
+  Value* tangentFor(const Op& op, Value* v) override {
+    Value* t = tangentOf(v);
+    if (t == nullptr || !derived_.arePlaced()) return t;
+    Value* number = ir::Compose::withoutShape(t);
+    if (number == t || !meetsTensor(op, v)) return t;
+    const OriginScope derivative(module());
+    return ir::Compose(*p_).fillOn(primalOf(op.result()), t->type.shape, number);
+  }
+
+  bool single(const Op& op) override {
+    if (!Walk::single(op)) return false;
+    if (!derived_.arePlaced()) return true;
+    for (const auto& v : op.results) {
+      Value* t = tangentOf(v.get());
+      if (t == nullptr || !t->type.shape.empty() || !meetsTensor(op, nullptr)) continue;
+      const OriginScope derivative(module());
+      defineTangent(v.get(), p_->makeTyped(OpKind::SamePlace, {t, primalOf(v.get())}, {t->type})->result());
+    }
+    return true;
   }
 
   /// The region with its yield, where `targets` say which of the yielded values have tangents.
@@ -168,7 +200,7 @@ const ForwardFunc* DerivedFuncs::forward(ir::Func& f, const std::vector<bool>& a
     return nullptr;
   }
   made->paramPlaces.resize(f.body->args.size());
-  made->paramPlaces.resize(made->body->args.size(), kAnywhere);
+  made->paramPlaces.resize(made->body->args.size(), kBeside);
   made->resultPlaces.resize(f.resultTypes.size());
   made->resultPlaces.resize(made->resultTypes.size(), kAnywhere);
   return &(forward_[key] = {made, std::move(*results)});

@@ -18,8 +18,8 @@ ir::Value* scalarBehind(ir::Value* v);
 
 /// The place of a parameter or result in a signature that says nothing of it (`ir::Func::paramPlaces`).
 inline constexpr const char* kAnywhere = "$";
-/// The same of a mask, by which a function is nowhere: one without other tensors runs where its call stands.
-inline constexpr const char* kAnyMask = "$mask";
+/// The same of a mask or a tangent, by which a function is nowhere: it runs where it would without.
+inline constexpr const char* kBeside = "$beside";
 
 using ir::kRecomputed;
 using ir::kResiduals;

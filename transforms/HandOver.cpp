@@ -148,11 +148,12 @@ Value* stack(Op& loop, Value& v, Value* last) {
   if (lo != 0) at = w.sub(at, write.scalarInt(DType::I64, lo));
   if (step != 1) at = w.binary(OpKind::FloorDiv, at, write.scalarInt(DType::I64, step));
   // A number is written and read as an element, so that a loop over numbers stays one.
-  body.terminator()->addOperand(
-      v.type.shape.empty()
-          ? write.value(OpKind::Scatter, {carried, &v, at},
-                        {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("set")}})
-          : write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}}));
+  Value* written = v.type.shape.empty()
+                       ? write.value(OpKind::Scatter, {carried, &v, at},
+                                     {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("set")}})
+                       : write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}});
+  written->op->set(kKeptOfTrips, true);
+  body.terminator()->addOperand(written);
   Value* all = loop.addResult({v.type.dtype, shape, {}}, v.name);
   if (last == nullptr) return all;
   ir::Builder behind(std::next(loop.self)->get());
@@ -243,6 +244,10 @@ void HandOver::branch(Op& op, size_t r, const Values& read) {
   handOver(choose(from, read, 1, cost), read, at, [&](Value& v) {
     if (!v.home()->isInside(op)) return &v;
     from.terminator()->addOperand(&v);
+    Dims kept = op.intsAttr(kKeptOfBranches);
+    kept.resize(op.results.size(), -1);
+    kept.push_back(static_cast<int64_t>(r));
+    op.set(kKeptOfBranches, kept);
     // Nobody reads what the other branch gives; it lives where this one does.
     ir::Builder other(op.regions[1 - r]->terminator());
     ir::Compose c(other);
@@ -288,8 +293,10 @@ void HandOver::loop(Op& op, const Values& read) {
     at.setLoc(op.loc);
     const auto [all, later] = stacks.of(v);
     Value* row = later ? c.add(trip, at.scalarInt(DType::I64, 1)) : trip;
-    if (v.type.shape.empty()) return c.gather(all, {row}, {0}, 0);
-    Value* one = at.value(OpKind::DynamicSlice, {all, row}, {{"axes", Dims{0}}, {"sizes", Dims{1}}});
+    Value* one = v.type.shape.empty()
+                     ? c.gather(all, {row}, {0}, 0)
+                     : at.value(OpKind::DynamicSlice, {all, row}, {{"axes", Dims{0}}, {"sizes", Dims{1}}});
+    one->op->set(kKeptOfTrips, true);
     return c.reshape(one, v.type.shape);
   });
 }

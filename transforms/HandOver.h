@@ -9,6 +9,13 @@
 
 namespace tenc::transforms {
 
+/// Of an `if`: for each result the branch that hands it over to linear code, which reads it in that branch alone, or -1
+/// for a result of the function's own.
+inline constexpr const char* kKeptOfBranches = "derivative.kept";
+/// Of an op that writes or reads what a loop keeps of a trip: its index is that of the trip, and there is a place for
+/// it.
+inline constexpr const char* kKeptOfTrips = "derivative.trip";
+
 class HandOver {
  public:
   /// Notes that `linear` is the loop or branch on tangents beside `forward`.

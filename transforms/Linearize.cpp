@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/Causes.h"
@@ -40,7 +41,7 @@ void dropUnused(ir::Region& r) {
 class Linearizer : public Walk {
  public:
   Linearizer(std::shared_ptr<const Activity> activity, ir::Builder& forward, ir::Builder& linear, DerivedFuncs& derived)
-      : Walk(std::move(activity), forward, linear), derived_(derived) {}
+      : Walk(std::move(activity), forward, linear, derived.visited()), derived_(derived) {}
 
   bool run(const ir::Func& f, LinearizedFunc& made) {
     for (const auto& v : f.body->args) addArg(*made.forward->body, v.get());
@@ -70,7 +71,7 @@ class Linearizer : public Walk {
       // The way back of what enters a region stands in none.
       const bool enters = op.stringAttr("cause") == ir::name(ir::Cause::Enter);
       const std::string cause(enters ? ir::name(ir::Cause::Annotation) : op.stringAttr("cause"));
-      t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), cause);
+      t = wayBack(t, homeOf(op.operand(0), primalOf(op.operand(0))), op.stringAttr("device"), cause);
     }
     // What is assigned enters as what is read does.
     const Op* on = op.kind == OpKind::SamePlace ? regionOf(op) : nullptr;
@@ -94,6 +95,7 @@ class Linearizer : public Walk {
                                    {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::Enter))}})
                          ->result();
     entered->name = v.name;
+    entered_.insert(entered);
     return entered;
   }
 
@@ -132,12 +134,11 @@ class Linearizer : public Walk {
     return first->home()->isInside(on) ? nullptr : first;
   }
 
-  static bool hasEntered(const Value& v) {
-    return v.op != nullptr && v.op->kind == OpKind::To && v.op->stringAttr("cause") == ir::name(ir::Cause::Enter);
-  }
+  /// Of what this walk has made: a variable that the program itself starts with what enters lives in the region.
+  bool hasEntered(const Value& v) const { return entered_.contains(&v); }
 
   /// The variable itself, of what regions read of it.
-  static Value* beforeEntry(Value* v) {
+  Value* beforeEntry(Value* v) const {
     while (hasEntered(*v)) v = v->op->operand(0);
     return v;
   }
@@ -146,7 +147,15 @@ class Linearizer : public Walk {
   /// that has entered a region around what is there.
   Value* homeOf(Value* v, Value* primal) {
     Value* first = v->type.shape.empty() || hasEntered(*primal) ? v : firstOf(v);
-    return first == v ? primal : beforeEntry(primalOf(first));
+    // What starts as a number says nothing of where it is.
+    return first == v || isNumber(*scalarBehind(first)) ? primal : beforeEntry(primalOf(first));
+  }
+
+  /// Where the value goes that enters the region, for `wayBack`. A number of the host stays one, and does not share the
+  /// way of what is moved to the device.
+  static std::string entryTo(const Op& on, const Value& v) {
+    const std::string& device = on.stringAttr("device");
+    return device.empty() || !v.type.shape.empty() ? device : device + " as a number";
   }
 
   /// Calls f, for which the variables from outside of the region among the operands of op have entered it.
@@ -163,7 +172,7 @@ class Linearizer : public Walk {
       if (tangent == nullptr) continue;
       const std::string cause(ir::name(ir::Cause::Annotation));
       Value* back = beforeEntry(v->type.shape.empty() ? primal : primalOf(home));
-      defineTangent(v, wayBack(tangent, back, on->stringAttr("device"), cause));
+      defineTangent(v, wayBack(tangent, back, entryTo(*on, *v), cause));
     }
     const bool ok = f();
     for (auto v = outside.rbegin(); v != outside.rend(); ++v) {
@@ -250,7 +259,7 @@ class Linearizer : public Walk {
       if (t == nullptr) continue;
       outsideTangents.emplace_back(v, t);
       Value* home = homeOf(v, primal);
-      defineTangent(v, wayBack(t, home, op.stringAttr("device"), std::string(ir::name(ir::Cause::Annotation))));
+      defineTangent(v, wayBack(t, home, entryTo(op, *v), std::string(ir::name(ir::Cause::Annotation))));
     }
     const bool ok = body(from);
     if (ok) p_->makeTyped(OpKind::Yield, primalsOf(from.terminator()->operands()), {});
@@ -433,6 +442,7 @@ class Linearizer : public Walk {
   std::unordered_map<const Op*, Op*> forwardOf_;                     ///< of a linear `for` or `if`
   std::map<std::pair<const Value*, std::string>, Value*> waysBack_;  ///< by tangent and device
   std::unordered_map<const Value*, Value*> first_;
+  std::unordered_set<const Value*> entered_;  ///< what `enter` has made
 };
 
 }  // namespace

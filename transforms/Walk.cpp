@@ -97,6 +97,7 @@ Op* Walk::copy(const Op& op) {
 }
 
 bool Walk::visit(const Op& op) {
+  if (++visited_ > kMostOps) return refuse({&op, Obstacle::Kind::TooLarge, {}});
   const OriginScope origin(module(), op.origin);
   if (!activity_->reads(op)) {
     copy(op);

@@ -19,6 +19,7 @@ struct Obstacle {
     NoDerivative,   ///< `why` has none; `help` says what has (E0402)
     UnknownTrips,   ///< `why` is a loop that reverse mode cannot go through (E0403)
     ForwardOfRule,  ///< a rule of the program for reverse mode alone (E0406)
+    TooLarge,       ///< the derivatives of the program have become too large (E0105)
     CaptureOfRule,  ///< such a rule reads `why`, a value that is differentiated and no argument of it (E0405)
   };
   const ir::Op* op = nullptr;
@@ -41,9 +42,16 @@ class Walk {
   virtual ~Walk() = default;
 
  protected:
-  /// Primal ops are made at `primal`, those on tangents at `tangent`; the same builder in forward mode.
-  Walk(std::shared_ptr<const Activity> activity, ir::Builder& primal, ir::Builder& tangent)
-      : activity_(std::move(activity)), p_(&primal), t_(&tangent) {}
+  /// Derivatives of derivatives grow by a factor each time: so many ops are differentiated in a program.
+  static constexpr size_t kMostOps = 500'000;
+
+  /// Primal ops are made at `primal`, those on tangents at `tangent`; the same builder in forward mode. `visited`
+  /// counts the ops of all walks.
+  Walk(std::shared_ptr<const Activity> activity, ir::Builder& primal, ir::Builder& tangent, size_t& visited)
+      : activity_(std::move(activity)), p_(&primal), t_(&tangent), visited_(visited) {
+    constexpr size_t kPerFunc = 50;  // what a function takes beside its ops
+    visited_ += kPerFunc;
+  }
 
   /// The ops of a region, but not its terminator. False after an obstacle.
   bool body(const ir::Region& region);
@@ -91,6 +99,7 @@ class Walk {
  private:
   bool visit(const ir::Op& op);
 
+  size_t& visited_;
   ir::ValueMap primal_;
   std::unordered_map<const ir::Value*, ir::Value*> tangent_;
 };

@@ -1,6 +1,8 @@
 #include "codegen/cuda/AttentionSchedule.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -36,20 +38,36 @@ struct Choice {
 };
 constexpr Choice kChoices[] = {{64, 1}, {32, 0.8}, {16, 0.55}};
 
+/// Of warpgroups, which have 64 rows each.
+constexpr Choice kGroupChoices[] = {{128, 1.8}, {64, 1.4}};
+
 /// The number of rows of a block for which the time of all blocks on a device is least, where tiles of more rows do
 /// more with what they load. `blocks`: with so many rows each, 0 where they cannot be.
 template <class Blocks>
-int rowsOf(const Blocks& blocks) {
-  int best = 0;
+Choice choiceOf(std::span<const Choice> choices, const Blocks& blocks) {
+  Choice best{0, 0};
   double least = 0;
-  for (const Choice& c : kChoices) {
+  for (const Choice& c : choices) {
     const int64_t n = blocks(c.rows);
     if (n == 0) continue;
     const double time = static_cast<double>(over(n, kMultiprocessors) * c.rows) / c.efficiency;
-    if (best != 0 && time >= least) continue;
-    best = c.rows, least = time;
+    if (best.rows != 0 && time >= least) continue;
+    best = c, least = time;
   }
   return best;
+}
+template <class Blocks>
+int rowsOf(const Blocks& blocks) {
+  return choiceOf(kChoices, blocks).rows;
+}
+
+/// Warpgroups of a block, or 0 where warps do as well: of few queries.
+template <class Blocks>
+int groupsOf(const Blocks& blocks) {
+  std::vector<Choice> all(std::begin(kGroupChoices), std::end(kGroupChoices));
+  all.insert(all.end(), std::begin(kChoices), std::end(kChoices));
+  const Choice best = choiceOf(all, blocks);
+  return best.efficiency > 1 ? best.rows / 64 : 0;
 }
 
 int64_t headsOf(const Attention& a) {
@@ -74,6 +92,12 @@ int64_t gradientBytesOfHalves(const Attention& a, int rows, int step) {
   return std::max({rows * of, 2 * (step * of + 8 * step), 4 * rows * (chunk + 8)});
 }
 
+/// Of warpgroups: bytes of a row in tiles of 64 columns each, and of results on their way to memory.
+int64_t tileRow(int64_t columns) { return 128 * over(columns, 64); }
+int64_t bytesOfResults(int rows, int64_t columns) {
+  return int64_t{4} * rows * (std::min<int64_t>(64, over(columns, 16) * 16) + 8);
+}
+
 template <class Plan>
 Schedule scheduleOf(const Plan& p, uint32_t blocks) {
   Schedule s;
@@ -84,6 +108,7 @@ Schedule scheduleOf(const Plan& p, uint32_t blocks) {
   s.tile.rows = p.rows;
   s.tile.columns = p.step;
   if (p.onTensorCores) s.tile.warpRows = 16, s.tile.warpColumns = p.step;
+  s.groups = p.groups, s.resident = p.resident, s.shared = p.shared;
   return s;
 }
 
@@ -94,12 +119,22 @@ AttentionPlan planAttention(const Kernel& k, const Features& features) {
   AttentionPlan p;
   p.onTensorCores = features.tensorCores && a.operands != ir::DType::F32;
   const int64_t heads = headsOf(a);
-  p.rows = rowsOf([&](int rows) {
-    return !p.onTensorCores && bytesOfFloats(a, rows) > kSharedBytes ? 0 : over(a.queries, rows) * heads;
-  });
   const int64_t longest = std::max(a.depth, a.width);
+  const auto blocks = [&](int rows) {
+    return !p.onTensorCores && bytesOfFloats(a, rows) > kSharedBytes ? 0 : over(a.queries, rows) * heads;
+  };
+  p.groups = p.onTensorCores && features.warpgroups ? groupsOf(blocks) : 0;
+  p.rows = p.groups > 0 ? 64 * p.groups : rowsOf(blocks);
   p.step = !p.onTensorCores ? 32 : longest <= 64 ? 64 : longest <= 128 ? 32 : 16;
   p.threads = p.onTensorCores ? 2 * p.rows : 64;
+  if (p.groups > 0) {
+    p.step = longest <= 128 ? 64 : 32;
+    p.held = longest <= 64 ? 128 : p.step;
+    p.resident = longest <= 128 ? 2 : 1;
+    const int64_t queries = tileRow(a.depth), keys = tileRow(a.depth) + tileRow(a.width);
+    p.shared =
+        static_cast<uint32_t>(std::max(p.rows * queries + p.stages * p.held * keys, bytesOfResults(p.rows, a.width)));
+  }
   const int64_t most = p.onTensorCores ? 8 : 4;
   p.q = widthOf(a, a.q, a.queries, a.depth, most);
   p.k = widthOf(a, a.k, a.keys, a.depth, most);
@@ -117,11 +152,22 @@ GradientPlan planGradient(const Kernel& k, const Features& features) {
   p.onTensorCores = features.tensorCores && a.operands != ir::DType::F32;
   p.heads = headsOf(a);
   const bool ofKeys = g.k.wanted || g.v.wanted;
-  if (p.onTensorCores) {
-    p.rows = rowsOf([&](int rows) {
-      return p.heads * ((ofKeys ? over(a.keys, rows) : 0) + (g.q.wanted ? over(a.queries, rows) : 0));
-    });
-    p.step = std::max(a.depth, a.width) <= 64 ? 32 : 16;
+  const int64_t longest = std::max(a.depth, a.width);
+  const auto blocks = [&](int rows) {
+    return p.heads * ((ofKeys ? over(a.keys, rows) : 0) + (g.q.wanted ? over(a.queries, rows) : 0));
+  };
+  if (p.onTensorCores && features.warpgroups) p.groups = groupsOf(blocks);
+  if (p.groups > 0) {
+    p.rows = 64 * p.groups;
+    p.step = longest <= 64 ? 64 : 32;
+    p.threads = 2 * p.rows;
+    constexpr int64_t kNumbers = 1024;  // two of each query of a step, and what the swizzle's repeat leaves free
+    const int64_t row = tileRow(a.depth) + tileRow(a.width);
+    p.shared = static_cast<uint32_t>(
+        std::max(p.rows * row + p.stages * (p.step * row + kNumbers), bytesOfResults(p.rows, longest)));
+  } else if (p.onTensorCores) {
+    p.rows = rowsOf(blocks);
+    p.step = longest <= 64 ? 32 : 16;
     p.threads = 2 * p.rows;
     p.bytes = static_cast<int>(gradientBytesOfHalves(a, p.rows, p.step));
   } else {

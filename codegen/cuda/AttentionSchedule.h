@@ -6,8 +6,17 @@
 
 namespace tenc::codegen::cuda {
 
-struct AttentionPlan {
+/// What warpgroups add to a plan.
+struct GroupPlan {
+  int groups = 0;       ///< of a block, each with 64 rows; 0: warps multiply for themselves
+  int resident = 1;     ///< blocks that a multiprocessor has registers for
+  int stages = 2;       ///< of what is in shared memory, or on its way to it
+  uint32_t shared = 0;  ///< bytes of dynamic shared memory
+};
+
+struct AttentionPlan : GroupPlan {
   bool onTensorCores = false;
+  int held = 0;     ///< of groups: keys that are brought together
   int rows = 0;     ///< queries of a block
   int step = 0;     ///< keys at a time
   int threads = 0;  ///< on tensor cores 32 for each 16 queries, else 8 for each run of `rows * 8 / threads` of them
@@ -18,7 +27,7 @@ struct AttentionPlan {
 };
 
 /// Of its gradient: blocks of keys, and behind them blocks of queries.
-struct GradientPlan {
+struct GradientPlan : GroupPlan {
   bool onTensorCores = false;
   int rows = 0;     ///< keys or queries of a block
   int step = 0;     ///< of the others, at a time

@@ -21,6 +21,7 @@ struct tenc_matrix {
   typedef Type type;
   typedef tenc_vector<typename Type::element, kWidth> piece;
   static constexpr int rows = kRows, columns = kColumns, width = kWidth;
+  static constexpr Position apart = (Position)kRow;
   const typename Type::element* from;
   __device__ __forceinline__ const typename Type::element* at(int row, int column) const {
     return from + ((Position)row * (Position)kRow + (Position)column * (Position)kColumn);
@@ -188,18 +189,37 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
 
 // What attention and its gradient share.
 const std::string_view kTensorPartsText = R"cuda(
-template <int kRows, int kColumns, int kThreads, class M>
+constexpr int tenc_power_of_two(int least) {
+  int n = 1;
+  while (n < least) n *= 2;
+  return n;
+}
+// Where elements of 16 bits are in shared memory: rows with 8 more, so that those that are read together are in different banks.
+template <int kPitch>
+struct tenc_pitched {
+  static constexpr int period = 1, bytes = 2 * kPitch;  // so many rows on, an element is as many times `bytes` on
+  static __device__ __forceinline__ unsigned at(int row, int column) { return (row * kPitch + column) * 2; }
+};
+// A thread has the same columns of all of its rows. Columns up to kColumns are there, zeros where the matrix has none.
+template <int kRows, int kColumns, int kThreads, class Place, class M>
 __device__ __forceinline__ void tenc_bring(unsigned char* memory, unsigned at, const M& m, int row) {
-  constexpr int w = M::width, perRow = kColumns / w;
-  #pragma unroll 8
-  for (int e = threadIdx.x; e < kRows * perRow; e += kThreads) {
-    const int r = e / perRow, c = e % perRow * w;
-    const unsigned to = at + (r * (kColumns + 8) + c) * 2;
-    const bool inside = row + r < M::rows && c < M::columns;
-    if constexpr (w > 1)
-      tenc_copy<2 * w>(tenc_shared(memory) + to, m.at(row + r, c), inside);
-    else
-      *(unsigned short*)(memory + to) = inside ? *m.at(row + r, c) : 0;
+  constexpr int w = M::width, perRow = tenc_power_of_two(kColumns / w) < kThreads ? tenc_power_of_two(kColumns / w) : kThreads;
+  constexpr int atOnce = kThreads / perRow, passes = (kRows + atOnce - 1) / atOnce;
+  const int r = threadIdx.x / perRow;
+  #pragma unroll
+  for (int c = threadIdx.x % perRow * w; c < kColumns; c += perRow * w) {
+    const unsigned to = at + Place::at(r, c);
+    const typename M::type::element* const from = m.at(row + r, c);
+    #pragma unroll
+    for (int i = 0; i < passes; ++i) {
+      if (kRows % atOnce != 0 && r + i * atOnce >= kRows) break;
+      const unsigned there = atOnce % Place::period == 0 ? to + i * (atOnce * Place::bytes) : at + Place::at(r + i * atOnce, c);
+      const bool inside = row + r + i * atOnce < M::rows && (M::columns == kColumns || c < M::columns);
+      if constexpr (w > 1)
+        tenc_copy<2 * w>(tenc_shared(memory) + there, from + i * atOnce * M::apart, inside);
+      else
+        *(unsigned short*)(memory + there) = inside ? from[i * atOnce * M::apart] : 0;
+    }
   }
 }
 __device__ __forceinline__ void tenc_mma(tenc_f16, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) { tenc_mma_f16(c, a, b0, b1); }
@@ -216,6 +236,32 @@ __device__ __forceinline__ unsigned tenc_round(tenc_bf16, float& a, float& b) {
   a -= __uint_as_float(both << 16), b -= __uint_as_float(both & 0xffff0000u);
   return both;
 }
+// Numbers as left operands: each is the sum of `kParts` of 16 bits. What is left of them after that is in their place.
+template <int kParts, int kFragments, int kTiles, class Type>
+__device__ __forceinline__ void tenc_parts(Type type, unsigned (&w)[kFragments][4], float (&s)[kTiles][4]) {
+  #pragma unroll
+  for (int f = 0; f < kFragments; ++f)
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float* const x = s[f / kParts * 2 + i / 2] + i % 2 * 2;
+      w[f][i] = tenc_round(type, x[0], x[1]);
+    }
+}
+// What becomes of the products of queries `row` and `row` + 8 with keys from `first` on, two of each eight.
+template <bool kEdge, int kQueries, int kKeys, bool kCausal, int kTiles, class Score>
+__device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int first, const Score& score) {
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int query = row + h * 8, seen = query >= kQueries ? 0 : (kCausal ? min(query + 1, kKeys) : kKeys) - first;
+    #pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      #pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& x = s[t][2 * h + e];
+        x = !kEdge || t * 8 + e < seen ? score(query, first + t * 8 + e, x) : __int_as_float(0xff800000);
+      }
+  }
+}
 // Rows of a warp's part of a result, which go through shared memory, so that rows of them are stored. `to` is the warp's:
 // 16 rows of up to 64 floats and 8 more.
 template <int kVector, int kRows, int kColumns, int kTiles, class Store>
@@ -228,8 +274,8 @@ __device__ __forceinline__ void tenc_store_rows(float* to, const float (&sum)[kT
     for (int n = 0; n < chunk / 8; ++n)
       if (part + n * 8 < kTiles * 8) {
         float* const at = to + lane / 4 * pitch + n * 8 + lane % 4 * 2;
-        *(float2*)at = make_float2(sum[part / 8 + n][0], sum[part / 8 + n][1]);
-        *(float2*)(at + 8 * pitch) = make_float2(sum[part / 8 + n][2], sum[part / 8 + n][3]);
+        tenc_put(at, sum[part / 8 + n][0], sum[part / 8 + n][1]);
+        tenc_put(at + 8 * pitch, sum[part / 8 + n][2], sum[part / 8 + n][3]);
       }
     __syncwarp();
     #pragma unroll 2
@@ -240,24 +286,33 @@ __device__ __forceinline__ void tenc_store_rows(float* to, const float (&sum)[kT
     __syncwarp();
   }
 }
+// Ends attention of a warp's 16 queries from `row` on, of which weights are 2^bias times exp(score - most), and scores `slope`
+// times what `most` is of.
+template <bool kZero, int kVector, int kRows, int kColumns, int kTiles, class Store, class Save>
+__device__ __forceinline__ void tenc_end_attention(float* to, float (&sum)[kTiles][4], const tenc_seen (&seen)[2], float slope, float bias, int row, const Store& store, const Save& save) {
+  const int lane = threadIdx.x % 32;
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int query = row + lane / 4 + h * 8;
+    float total = seen[h].total;
+    total += __shfl_xor_sync(~0u, total, 1);
+    total += __shfl_xor_sync(~0u, total, 2);
+    if (lane % 4 == 0 && query < kRows) save(query, tenc_logarithm(seen[h].most * slope, total, bias));
+    const float share = kZero && total == 0 ? 1 : 1 / total;
+    #pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+      #pragma unroll
+      for (int e = 0; e < 2; ++e) sum[n][2 * h + e] *= share;
+  }
+  __syncthreads();
+  tenc_store_rows<kVector, kRows, kColumns>(to, sum, row, store);
+}
 )cuda";
 
 // A warp has 16 queries, in registers as the left operand of mma.sync, and all of their scores of a step of keys, which
 // become a left operand where they are. Weights are multiplied as the sum of `kParts` numbers of 16 bits, and those of
 // f16 are 2^14 times as large, so that small ones keep their bits.
 const std::string_view kTensorAttentionText = R"cuda(
-// What becomes of the products of queries `row` and `row` + 8 with keys from `first` on, two of each eight.
-template <bool kEdge, int kQueries, int kKeys, bool kCausal, int kTiles, class Score>
-__device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int first, const Score& score) {
-  #pragma unroll
-  for (int t = 0; t < kTiles; ++t)
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int query = row + i / 2 * 8, key = first + t * 8 + i % 2;
-      const bool inside = !kEdge || (key < kKeys && query < kQueries && (!kCausal || key <= query));
-      s[t][i] = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
-    }
-}
 template <int kRowsOfBlock, int kStep, bool kCausal, bool kZero, int kVector, int kParts, class Q, class K, class V, class Score, class Store, class Save>
 __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, const V& v, int first, float bias, const Score& score, const Store& store, const Save& save) {
   typedef typename Q::type type;
@@ -269,7 +324,7 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
   __shared__ __align__(16) unsigned char memory[bytes > resultBytes ? bytes : resultBytes];
   const unsigned shared = tenc_shared(memory);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = first + warp * 16 + lane / 4;
-  tenc_bring<kRowsOfBlock, depth, threads>(memory, 0, q, first);
+  tenc_bring<kRowsOfBlock, depth, threads, tenc_pitched<keyPitch>>(memory, 0, q, first);
   tenc_commit();
   tenc_wait<0>();
   __syncthreads();
@@ -278,8 +333,8 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
   for (int d = 0; d < depth / 16; ++d) tenc_matrices<false>(a[d], shared + ((warp * 16 + lane % 16) * keyPitch + d * 16 + lane / 16 * 8) * 2);
   __syncthreads();
   const int last = min(first + kRowsOfBlock, Q::rows), until = kCausal ? min(last, K::rows) : K::rows;
-  tenc_bring<kStep, depth, threads>(memory, 0, k, 0);
-  tenc_bring<kStep, wide, threads>(memory, values, v, 0);
+  tenc_bring<kStep, depth, threads, tenc_pitched<keyPitch>>(memory, 0, k, 0);
+  tenc_bring<kStep, wide, threads, tenc_pitched<valuePitch>>(memory, values, v, 0);
   tenc_commit();
   float sum[wide / 8][4] = {};
   tenc_seen seen[2] = {{__int_as_float(0xff800000), 0}, {__int_as_float(0xff800000), 0}};
@@ -289,8 +344,8 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
     tenc_wait<0>();
     __syncthreads();
     if (start + kStep < until) {
-      tenc_bring<kStep, depth, threads>(memory, stage - reading, k, start + kStep);
-      tenc_bring<kStep, wide, threads>(memory, stage - reading + values, v, start + kStep);
+      tenc_bring<kStep, depth, threads, tenc_pitched<keyPitch>>(memory, stage - reading, k, start + kStep);
+      tenc_bring<kStep, wide, threads, tenc_pitched<valuePitch>>(memory, stage - reading + values, v, start + kStep);
     }
     tenc_commit();
     float s[kStep / 8][4] = {};
@@ -332,10 +387,7 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
     #pragma unroll
     for (int j = 0; j < kStep / 16; ++j) {
       unsigned w[kParts][4];
-      #pragma unroll
-      for (int p = 0; p < kParts; ++p)
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) w[p][i] = tenc_round(type(), s[2 * j + i / 2][i % 2 * 2], s[2 * j + i / 2][i % 2 * 2 + 1]);
+      tenc_parts<kParts>(type(), w, *(float (*)[2][4])s[2 * j]);
       #pragma unroll
       for (int n = 0; n < wide / 16; ++n) {
         unsigned b[4];
@@ -349,20 +401,7 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
     }
     reading = stage - reading;
   }
-  #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    float total = seen[h].total;
-    total += __shfl_xor_sync(~0u, total, 1);
-    total += __shfl_xor_sync(~0u, total, 2);
-    if (lane % 4 == 0 && row + h * 8 < Q::rows) save(row + h * 8, tenc_logarithm(seen[h].most, total, bias));
-    const float share = kZero && total == 0 ? 1 : 1 / total;
-    #pragma unroll
-    for (int n = 0; n < wide / 8; ++n)
-      #pragma unroll
-      for (int e = 0; e < 2; ++e) sum[n][2 * h + e] *= share;
-  }
-  __syncthreads();
-  tenc_store_rows<kVector, Q::rows, V::columns>((float*)memory + warp * 16 * resultPitch, sum, first + warp * 16, store);
+  tenc_end_attention<kZero, kVector, Q::rows, V::columns>((float*)memory + warp * 16 * resultPitch, sum, seen, 1, bias, first + warp * 16, store, save);
 }
 )cuda";
 

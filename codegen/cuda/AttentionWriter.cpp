@@ -2,8 +2,14 @@
 // the greatest score, the sum of the weights and the weighted sums of values (Milakov and Gimelshein 2018, "Online
 // normalizer calculation for softmax"; Dao 2023, "FlashAttention-2"). Its gradient in another one, which computes the
 // weights again.
+#include <bit>
+#include <cmath>
+#include <optional>
+
 #include "codegen/cuda/AttentionParts.h"
+#include "codegen/cuda/GroupProducts.h"
 #include "codegen/cuda/TensorTexts.h"
+#include "ir/Scalar.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -24,43 +30,124 @@ std::string firstRow(const std::string& tile, int64_t tiles, int rows, bool from
          decimal(rows);
 }
 
+/// What scores are of products, where that is a constant above 0: their order is then the same.
+std::optional<float> positiveSlope(const Attention& a) {
+  const auto& exprs = a.scores.exprs;
+  const Expr& score = exprs[a.score];
+  const auto isProduct = [&](ExprId id) { return exprs[id].kind == Expr::Kind::Reduced; };
+  if (isProduct(a.score)) return 1;
+  if (score.kind != Expr::Kind::Op || score.op != ir::OpKind::Mul || score.args.size() != 2) return std::nullopt;
+  if (!isProduct(score.args[0]) && !isProduct(score.args[1])) return std::nullopt;
+  const Expr* factor = &exprs[score.args[isProduct(score.args[0]) ? 1 : 0]];
+  // Casts to wider floats round nothing.
+  while (factor->kind == Expr::Kind::Op && factor->op == ir::OpKind::Cast &&
+         ir::byteSize(exprs[factor->args[0]].dtype) < ir::byteSize(factor->dtype))
+    factor = &exprs[factor->args[0]];
+  if (factor->kind != Expr::Kind::Constant || !ir::isFloat(factor->dtype)) return std::nullopt;
+  const auto value = static_cast<float>(ir::floatValue(factor->dtype, factor->bits));
+  return value > 0 && std::isnormal(value * 1.5f) ? std::optional(value) : std::nullopt;
+}
+
+std::string floatText(float x) { return "__uint_as_float(" + decimal(std::bit_cast<uint32_t>(x)) + "u)"; }
+
+/// Which tile of which head a block has. Of causal attention those of all heads that have the most to do come first, so
+/// that the last blocks to end are small; else tiles of a head, which read the same keys, run together.
+class BlockOrder {
+ public:
+  BlockOrder(int64_t tiles, int64_t heads, bool causal)
+      : tiles_(decimal(tiles) + "u"), heads_(decimal(heads) + "u"), causal_(causal) {}
+  std::string tile(const std::string& block) const { return causal_ ? block + " / " + heads_ : block + " % " + tiles_; }
+  std::string head(const std::string& block) const { return causal_ ? block + " % " + heads_ : block + " / " + tiles_; }
+
+ private:
+  std::string tiles_, heads_;
+  bool causal_;
+};
+
+/// Declares a class of what a warpgroup multiplies: its rows with a step of others, which `held` rows of a tile are a
+/// part of, and numbers of `parts` halves with these. With `gradient` two such pairs of tiles. Gives its name.
+std::string groupProducts(Module& module, const Attention& a, int step, int rows, int held, int parts, bool gradient) {
+  constexpr int kRow = 128, kTerms = 16;
+  const auto tiles = [](int64_t columns) { return static_cast<int>(columns + kTerms - 1) / kTerms; };
+  const auto along = [&](const char* name, int64_t columns) {
+    GroupRun run{name, a.operands, step};
+    run.waits = !gradient;
+    for (int d = 0; d < tiles(columns); ++d)
+      run.steps.push_back({d / 4 * rows * kRow + d % 4 * 32, int64_t{d} / 4 * held * kRow + d % 4 * 32});
+    return run.text();
+  };
+  const auto across = [&](const char* name, int64_t columns) {
+    GroupRun run{name, a.operands, kTerms * tiles(columns)};
+    run.adds = run.rightAlongColumns = true;
+    run.waits = gradient;
+    run.fragments = step / kTerms * parts / (gradient || parts == 1 ? 1 : 2);  // as in tenc_attention_groups
+    for (int f = 0; f < run.fragments; ++f) run.steps.push_back({f, int64_t{f} / parts * kTerms * kRow});
+    return run.text();
+  };
+  const std::string name = module.text.fresh("products");
+  module.tables += "struct " + name + " {\n";
+  if (gradient)
+    module.tables +=
+        along("scores", a.depth) + along("changes", a.width) + across("sums", a.depth) + across("others", a.width);
+  else
+    module.tables += along("scores", a.depth) + across("values", a.width);
+  module.tables += "};\n";
+  return name;
+}
+
 class AttentionWriter {
  public:
   AttentionWriter(const Kernel& kernel, const AttentionPlan& plan, const Features& features, Module& module,
                   const KernelNames& names)
-      : a_(kernel.attention), plan_(plan), weights_(partsOf(kernel, features)), parts_(kernel, module, names) {
+      : a_(kernel.attention),
+        plan_(plan),
+        weights_(partsOf(kernel, features)),
+        module_(module),
+        parts_(kernel, module, names) {
     if (plan.onTensorCores) module.need(kTensorText);
     module.need(kAttentionText);
     if (plan.onTensorCores) module.need(kTensorPartsText);
-    module.need(plan.onTensorCores ? kTensorAttentionText : kRowAttentionText);
+    if (plan.groups > 0) module.need(kGroupText);
+    module.need(plan.groups > 0 ? kGroupAttentionText : plan.onTensorCores ? kTensorAttentionText : kRowAttentionText);
   }
 
   std::string write() {
-    const std::string tiles = decimal(plan_.tiles) + "u";
-    parts_.out().line("const int first = " + firstRow("blockIdx.x % " + tiles, plan_.tiles, plan_.rows, a_.causal) +
+    const BlockOrder order(plan_.tiles, plan_.blocks / plan_.tiles, a_.causal);
+    parts_.out().line("const int first = " + firstRow(order.tile("blockIdx.x"), plan_.tiles, plan_.rows, a_.causal) +
                       ";");
-    parts_.decodeBatch("blockIdx.x / " + tiles);
+    parts_.decodeBatch(order.head("blockIdx.x"));
     parts_.matrix("q", a_.q, a_.queries, a_.depth, plan_.q);
     parts_.matrix("k", a_.k, a_.keys, a_.depth, plan_.k);
     parts_.matrix("v", a_.v, a_.keys, a_.width, plan_.v);
-    parts_.score();
+    const std::optional<float> slope = plan_.groups > 0 ? positiveSlope(a_) : std::nullopt;
+    if (slope)
+      parts_.out().line("const auto score = [](int, int, float product) { return product; };");
+    else
+      parts_.score();
     parts_.store("store", a_.epilogue, plan_.vector);
     parts_.save();
-    std::string call = plan_.onTensorCores
-                           ? "tenc_attention_tensor<" + decimal(plan_.rows) + ", " + decimal(plan_.step)
-                           : "tenc_attention_rows<" + decimal(plan_.rows) + ", " + decimal(plan_.threads);
+    std::string call =
+        plan_.groups > 0 ? "tenc_attention_groups<" + decimal(plan_.shared) + ", " + decimal(plan_.groups) + ", " +
+                               decimal(plan_.step) + ", " + decimal(plan_.held) + ", " + decimal(plan_.stages)
+        : plan_.onTensorCores ? "tenc_attention_tensor<" + decimal(plan_.rows) + ", " + decimal(plan_.step)
+                              : "tenc_attention_rows<" + decimal(plan_.rows) + ", " + decimal(plan_.threads);
     call += flag(a_.causal) + flag(a_.zero) + ", " + decimal(plan_.vector);
     if (plan_.onTensorCores) call += ", " + decimal(weights_);
+    if (plan_.groups > 0) call += ", " + products();
     call += ">(q, k, v, first, ";
+    if (plan_.groups > 0) call += slope ? floatText(*slope) + ", " : "1, ";
     if (plan_.onTensorCores) call += a_.operands == ir::DType::F16 ? "14, " : "0, ";
     parts_.out().line(call + "score, store, save);");
     return parts_.missing();
   }
 
  private:
+  std::string products() { return groupProducts(module_, a_, plan_.step, plan_.rows, plan_.held, weights_, false); }
+
   const Attention& a_;
   const AttentionPlan plan_;
   const int weights_;  // numbers that a weight is the sum of
+  Module& module_;
   AttentionParts parts_;
 };
 
@@ -74,11 +161,15 @@ class GradientWriter {
         g_(kernel.gradient),
         plan_(plan),
         weights_(partsOf(kernel, features)),
+        module_(module),
         parts_(kernel, module, names) {
     if (plan.onTensorCores) module.need(kTensorText);
     module.need(kAttentionText);
     if (plan.onTensorCores) module.need(kTensorPartsText);
     module.need(plan.onTensorCores ? kTensorGradientText : kRowGradientText);
+    if (plan.groups == 0) return;
+    module.need(kGroupText);
+    module.need(kGroupGradientText);
   }
 
   std::string write() {
@@ -91,7 +182,9 @@ class GradientWriter {
     parts_.matrix("deltas", g_.deltas, a_.queries, 1, 1);
     parts_.score();
     out().line("const float slope = " + parts_.value(g_.slopes, g_.slope) + ";");
-    out().line("__shared__ __align__(16) unsigned char memory[" + decimal(plan_.bytes) + "];");
+    out().line(plan_.groups > 0 ? "extern __shared__ __align__(1024) unsigned char memory[];"
+                                : "__shared__ __align__(16) unsigned char memory[" + decimal(plan_.bytes) + "];");
+    if (plan_.groups > 0) products_ = groupProducts(module_, a_, plan_.step, plan_.rows, plan_.step, weights_, true);
     if (plan_.keyTiles > 0) {
       store("storeK", g_.k);
       store("storeV", g_.v);
@@ -109,19 +202,21 @@ class GradientWriter {
 
   void decodeBlock() {
     const std::string keys = decimal(plan_.keyTiles * plan_.heads) + "u";
+    const BlockOrder byKeys(plan_.keyTiles, plan_.heads, a_.causal),
+        byQueries(plan_.queryTiles, plan_.heads, a_.causal);
     if (plan_.queryTiles == 0 || plan_.keyTiles == 0) {
       const bool ofKeys = plan_.queryTiles == 0;
       const int64_t tiles = ofKeys ? plan_.keyTiles : plan_.queryTiles;
-      const std::string by = decimal(tiles) + "u";
-      out().line("const int first = " + firstRow("blockIdx.x % " + by, tiles, plan_.rows, !ofKeys && a_.causal) + ";");
-      return parts_.decodeBatch("blockIdx.x / " + by);
+      const BlockOrder& order = ofKeys ? byKeys : byQueries;
+      out().line("const int first = " + firstRow(order.tile("blockIdx.x"), tiles, plan_.rows, !ofKeys && a_.causal) +
+                 ";");
+      return parts_.decodeBatch(order.head("blockIdx.x"));
     }
-    const std::string ofKeys = decimal(plan_.keyTiles) + "u", ofQueries = decimal(plan_.queryTiles) + "u";
     out().line("const bool ofKeys = blockIdx.x < " + keys + ";");
     out().line("const unsigned block = ofKeys ? blockIdx.x : blockIdx.x - " + keys + ";");
-    out().line("const int first = ofKeys ? " + firstRow("block % " + ofKeys, plan_.keyTiles, plan_.rows, false) +
-               " : " + firstRow("block % " + ofQueries, plan_.queryTiles, plan_.rows, a_.causal) + ";");
-    out().line("const unsigned head = ofKeys ? block / " + ofKeys + " : block / " + ofQueries + ";");
+    out().line("const int first = ofKeys ? " + firstRow(byKeys.tile("block"), plan_.keyTiles, plan_.rows, false) +
+               " : " + firstRow(byQueries.tile("block"), plan_.queryTiles, plan_.rows, a_.causal) + ";");
+    out().line("const unsigned head = ofKeys ? " + byKeys.head("block") + " : " + byQueries.head("block") + ";");
     parts_.decodeBatch("head");
   }
 
@@ -131,10 +226,15 @@ class GradientWriter {
   }
 
   void call(bool ofKeys, const std::string& operands, const std::string& stores) {
-    std::string text = plan_.onTensorCores ? "tenc_gradient_tensor<" : "tenc_gradient_rows<";
-    text += (ofKeys ? "true, " : "false, ") + decimal(plan_.rows) + ", " + decimal(plan_.step) + ", ";
+    std::string text = plan_.groups > 0      ? "tenc_gradient_groups<" + decimal(plan_.shared) + ", "
+                       : plan_.onTensorCores ? "tenc_gradient_tensor<"
+                                             : "tenc_gradient_rows<";
+    text += (ofKeys ? "true, " : "false, ") + decimal(plan_.groups > 0 ? plan_.groups : plan_.rows) + ", " +
+            decimal(plan_.step) + ", ";
+    if (plan_.groups > 0) text += decimal(plan_.stages) + ", ";
     text += plan_.onTensorCores ? decimal(weights_) + flag(a_.operands == ir::DType::F16) : decimal(plan_.threads);
     text += flag(a_.causal) + ", " + decimal(plan_.vector);
+    if (plan_.groups > 0) text += ", " + products_;
     out().line(text + ">(memory, " + operands + ", totals, deltas, first, slope, score, " + stores + ");");
   }
 
@@ -142,6 +242,8 @@ class GradientWriter {
   const AttentionGradient& g_;
   const GradientPlan plan_;
   const int weights_;
+  Module& module_;
+  std::string products_;  // of warpgroups
   AttentionParts parts_;
 };
 

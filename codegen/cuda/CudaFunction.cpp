@@ -14,11 +14,13 @@ namespace {
 /// Left alone, ptxas spills some registers where more blocks run side by side for that. What takes many registers is
 /// told how many blocks have to: one, or as many of what streams through memory as keep that busy.
 std::string bounds(const Kernel& k, const Schedule& plan) {
-  constexpr int64_t kHeavy = 200, kStreaming = 1024;
+  constexpr int64_t kHeavy = 170, kStreaming = 1024;
   const bool loops = k.kind == Kernel::Kind::Loop;
-  if (loops && compileEffort(k, plan) <= kHeavy) return decimal(plan.threads);
+  const bool longRows = plan.family == Schedule::Family::Rows && !plan.unrolled && !plan.inWarps();
+  if (loops && unrolledCode(k, plan) <= kHeavy && !longRows) return decimal(plan.threads);
   const bool streams = loops && (plan.family == Schedule::Family::Points || plan.family == Schedule::Family::Flat);
-  return decimal(plan.threads) + ", " + decimal(streams ? std::max<int64_t>(1, kStreaming / plan.threads) : 1);
+  return decimal(plan.threads) + ", " +
+         decimal(streams ? std::max<int64_t>(1, kStreaming / plan.threads) : plan.resident);
 }
 
 /// Adds a function; gives what of it has no CUDA form.

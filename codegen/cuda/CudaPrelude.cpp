@@ -74,6 +74,28 @@ template <class V, class T>
 __device__ __forceinline__ void tenc_store(T* to, const V& v) {
   *reinterpret_cast<V*>(to) = v;
 }
+// The same to the device's memory. Of floats as PTX: NVVM looks long for stores that it could join.
+template <class V, class T>
+__device__ __forceinline__ void tenc_write(T* to, const V& v) {
+  tenc_store(to, v);
+}
+__device__ __forceinline__ void tenc_write(float* to, const tenc_vector<float, 4>& v) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.at[0]), "f"(v.at[1]), "f"(v.at[2]), "f"(v.at[3]) : "memory");
+}
+__device__ __forceinline__ void tenc_write(float* to, const tenc_vector<float, 2>& v) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(v.at[0]), "f"(v.at[1]) : "memory");
+}
+// In shared memory.
+__device__ __forceinline__ unsigned tenc_shared(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ __forceinline__ void tenc_take(float* to, const float* from) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3]) : "r"(tenc_shared(from)) : "memory");
+}
+__device__ __forceinline__ void tenc_put(float* to, const float* from) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(tenc_shared(to)), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]) : "memory");
+}
+__device__ __forceinline__ void tenc_put(float* to, float a, float b) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(tenc_shared(to)), "f"(a), "f"(b) : "memory");
+}
 // The same where only elements 0 to `extent` are there, of which the first here is number `first`. Others are not read.
 template <class V, class T>
 __device__ __forceinline__ V tenc_load_inside(const T* from, bool whole, int first, int extent) {
@@ -89,10 +111,10 @@ __device__ __forceinline__ V tenc_load_inside(const T* from, bool whole, int fir
   return v;
 }
 template <class V, class T>
-__device__ __forceinline__ void tenc_store_inside(T* to, const V& v, bool whole, int first, int extent) {
+__device__ __forceinline__ void tenc_write_inside(T* to, const V& v, bool whole, int first, int extent) {
   constexpr int width = sizeof(V) / sizeof(T);
   if (whole) {
-    tenc_store(to, v);
+    tenc_write(to, v);
   } else {
     #pragma unroll
     for (int i = 0; i < width; ++i)
@@ -121,6 +143,17 @@ __device__ __forceinline__ unsigned short tenc_bfloat_bits(float x) {
 #endif
   return x == x ? nearest : (unsigned short)(p >> 16 | 0x40);
 }
+// The same of what arithmetic came to, whose NaN is that one.
+__device__ __forceinline__ unsigned short tenc_bfloat_result_bits(float x) {
+#if __CUDA_ARCH__ >= 800
+  unsigned short nearest;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(nearest) : "f"(x));
+  return nearest;
+#else
+  return tenc_bfloat_bits(x);
+#endif
+}
+// No inline PTX, though that is an instruction less for some elements: NVVM has to see that stages compute the same of it.
 __device__ __forceinline__ float tenc_bfloat_of_bits(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
 
 // IEEE 754-2019 maximum and minimum: NaN when either is NaN, -0 below +0.
@@ -151,6 +184,13 @@ __device__ __forceinline__ double tenc_maximum(double a, double b) {
 __device__ __forceinline__ double tenc_minimum(double a, double b) {
   if (a != a || b != b) return __longlong_as_double(0x7ff8000000000000ll);
   return a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b;
+}
+
+// exp(x) as a weight of a sum (OnlineSums.h).
+__device__ __forceinline__ float tenc_weight(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 0x1.715476p+0f));
+  return y;
 }
 
 // x * 2^n in two steps, of which only the second can round. n as the low bits of a large number, whose other bits are

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "codegen/cuda/FarSine.h"
+
 namespace tenc::codegen::cuda {
 namespace {
 
@@ -151,6 +153,11 @@ Scalar CudaScalars::unary(UnaryInst op, Scalar a) {
 Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
   const std::string &x = text(a), &y = text(b);
   auto simple = [&](std::string_view symbol) { return named(infix(x, symbol, y), a.repr); };
+  auto computed = [&](std::string_view symbol) {
+    const Scalar result = simple(symbol);
+    if (a.repr == Repr::F32) computed_.insert(text(result));
+    return result;
+  };
   auto wrapped = [&](std::string_view symbol) {
     return a.repr == Repr::I16 ? named(call("tenc_short", infix("(unsigned)" + x, symbol, y)), a.repr) : simple(symbol);
   };
@@ -159,11 +166,11 @@ Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
     return named(std::string(condition) + " ? " + x + " : " + y, a.repr);
   };
   switch (op) {
-    case BinaryInst::FAdd: return simple("+");
+    case BinaryInst::FAdd: return computed("+");
     case BinaryInst::Add: return wrapped("+");
-    case BinaryInst::FSub: return simple("-");
+    case BinaryInst::FSub: return computed("-");
     case BinaryInst::Sub: return wrapped("-");
-    case BinaryInst::FMul: return simple("*");
+    case BinaryInst::FMul: return computed("*");
     case BinaryInst::Mul: return wrapped("*");
     case BinaryInst::FDiv:
     case BinaryInst::UDiv: return simple("/");
@@ -186,8 +193,10 @@ Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
 }
 
 Scalar CudaScalars::fma(Scalar a, Scalar b, Scalar c) {
-  return named((a.repr == Repr::F64 ? "__fma_rn(" : "__fmaf_rn(") + text(a) + ", " + text(b) + ", " + text(c) + ")",
-               a.repr);
+  const Scalar result = named(
+      (a.repr == Repr::F64 ? "__fma_rn(" : "__fmaf_rn(") + text(a) + ", " + text(b) + ", " + text(c) + ")", a.repr);
+  if (a.repr == Repr::F32) computed_.insert(text(result));
+  return result;
 }
 
 Scalar CudaScalars::compare(Predicate p, Scalar a, Scalar b) {
@@ -281,7 +290,8 @@ Scalar CudaScalars::halfOfBits(Scalar bits) {
 
 Scalar CudaScalars::roundToBFloat(Scalar x) {
   if (bfloats_.contains(text(x))) return x;
-  const Scalar bits = named(call("tenc_bfloat_bits", text(x)), Repr::I16),
+  const std::string_view function = computed_.contains(text(x)) ? "tenc_bfloat_result_bits" : "tenc_bfloat_bits";
+  const Scalar bits = named(call(function, text(x)), Repr::I16),
                rounded = wrap(call("tenc_bfloat_of_bits", text(bits)), Repr::F32);
   bfloats_.emplace(text(rounded), text(bits));
   return rounded;
@@ -301,6 +311,11 @@ Scalar CudaScalars::widened(Scalar x) {
 std::string CudaScalars::libraryFunction(std::string_view name, size_t arity, Repr r) {
   // Of its own: inlined wherever it is rarely called, it would be most of the code.
   const std::string symbol = "tenc_" + std::string(name) + (r == Repr::F32 ? "f" : "");
+  // That of floats is exact, too, and less to compile.
+  if (name == "fmod" && r == Repr::F32) {
+    declare("__device__ __noinline__ float " + symbol + "(float x, float y) { return fmodf(x, y); }\n");
+    return symbol;
+  }
   const std::string type(registerType(r)), wide = r == Repr::F32 ? "(double)" : "";
   const std::string text = "__device__ __noinline__ " + type + " " + symbol + "(" + type + " x" +
                            (arity == 2 ? ", " + type + " y" : "") + ") { return " + (r == Repr::F32 ? "(float)" : "") +
@@ -327,10 +342,15 @@ Scalar CudaScalars::libraryCall(std::string_view name, std::initializer_list<Sca
       !isOwn && std::all_of(floats.begin(), floats.end(), [](Scalar s) { return s.handle != nullptr; });
   if (areFloats) operands.assign(floats.begin(), floats.end() - 1);
   const Scalar usual = areFloats ? floats.back() : otherwise;
-  const std::string function = isOwn ? std::string(name) : libraryFunction(name, operands.size(), usual.repr);
+  const bool isTurn = usual.repr == Repr::F32 && (name == "sin" || name == "cos");
+  if (isTurn) declare(kFarSine);
+  const std::string function = isTurn  ? "tenc_far_sine"
+                               : isOwn ? std::string(name)
+                                       : libraryFunction(name, operands.size(), usual.repr);
   const Scalar result = rarely(condition, usual, [&] {
     std::string list;
     for (Scalar s : operands) list += (list.empty() ? "" : ", ") + text(s);
+    if (isTurn) list += name == "cos" ? ", 1" : ", 0";
     return wrap(call(function, list), usual.repr);
   });
   return areFloats ? widened(result) : result;

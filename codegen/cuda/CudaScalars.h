@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/ScalarBodies.h"
 #include "codegen/ScalarBuilder.h"
@@ -80,6 +81,7 @@ class CudaScalars : public ScalarBuilder {
   std::deque<std::string> expressions_;                   ///< handles point here
   std::unordered_map<std::string, std::string> halves_;   ///< floats that are an f16: its bits
   std::unordered_map<std::string, std::string> bfloats_;  ///< floats that are a bf16: its bits
+  std::unordered_set<std::string> computed_;              ///< floats that arithmetic came to
   std::unordered_map<std::string, std::string> widened_;  ///< doubles that are a float: that
   std::string missing_;
 };

@@ -23,13 +23,17 @@
 namespace tenc::codegen::cuda {
 namespace {
 
-/// Of "sm_90" and "compute_90" the 90; 0 of what is neither.
+constexpr int kHopper = 90;
+
+/// Of "sm_90" and "compute_90" the 90, also where an `a` follows: with what only this architecture has. 0 of what is
+/// neither.
 int architectureNumber(std::string_view architecture) {
   const std::string_view number = architecture.substr(std::min(architecture.find('_'), architecture.size() - 1) + 1);
   const std::string_view kind = architecture.substr(0, architecture.size() - number.size());
   int value = 0;
   const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
-  const bool isNumber = status == std::errc() && end == number.data() + number.size();
+  const std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));
+  const bool isNumber = status == std::errc() && (rest.empty() || (rest == "a" && value >= kHopper));
   return (kind == "sm_" || kind == "compute_") && isNumber ? value : 0;
 }
 
@@ -54,6 +58,8 @@ class CudaTarget : public Target {
     traits_.sideBySide = false;
     traits_.convColumns = ir::TargetTraits::ConvColumns::Places;
     traits_.narrowConvolutions = {ir::DType::F16, ir::DType::BF16};
+    traits_.channelsLast.dtypes = {ir::DType::F16, ir::DType::BF16};
+    if (options.leastChannelsLast) traits_.channelsLast.multiplications = *options.leastChannelsLast;
     traits_.attention.whole = {ir::DType::F32, ir::DType::F16, ir::DType::BF16};
     traits_.attention.mostGradientDepth = 128;
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
@@ -141,7 +147,7 @@ class CudaTarget : public Target {
                              code.places[n]->symbol,
                              {plan.blocks, 1, 1},
                              {plan.threads, 1, 1},
-                             0};
+                             plan.shared};
     };
     std::vector<Code> codes;
     for (Written::Entry& entry : written.entries) {
@@ -214,7 +220,10 @@ class CudaTarget : public Target {
   }
   Features features() const {
     constexpr int kLeastTensorCores = 80;
-    return {.tensorCores = architectureNumber(architecture()) >= kLeastTensorCores, .fast = options_.fast};
+    const int number = architectureNumber(architecture());
+    return {.tensorCores = number >= kLeastTensorCores,
+            .warpgroups = number == kHopper && (!isVirtual() || architecture().ends_with('a')),
+            .fast = options_.fast};
   }
   std::optional<LibraryProduct> libraryProductOf(const Kernel& k) const {
     identity();
@@ -310,12 +319,14 @@ class CudaTarget : public Target {
                                         std::span<const Part> parts, bool wantCubin) const {
     std::vector<Nvrtc::Result> made(parts.size());
     const Features having = features();
+    // Machine code of sm_90 runs on no other GPUs than that of sm_90a.
+    const std::string compiledFor = architecture() + (having.warpgroups && !architecture().ends_with('a') ? "a" : "");
     std::atomic<size_t> next{0};
     const auto work = [&](size_t) {
       for (size_t p = next++; p < parts.size(); p = next++) {
         const Source source = sourceOf(functions, having, parts[p]);
         if (source.error.empty())
-          made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), architecture(), wantCubin);
+          made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), compiledFor, wantCubin);
         else
           made[p].error = source.error;
       }

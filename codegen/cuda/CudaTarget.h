@@ -22,6 +22,9 @@ struct CudaOptions {
   std::optional<int64_t> leastProduct{};
   /// Elements of the smallest matrix that cuSOLVER is used for, where it is found; none: a number with a reason.
   std::optional<int64_t> leastSolved{};
+  /// Multiplications of the smallest convolution of halves whose operands are copied, channels last; none: as in
+  /// TargetTraits.
+  std::optional<int64_t> leastChannelsLast{};
   int compileThreads = 2;
   bool malformed = false;  ///< plants an error that NVRTC finds, for tests
   CacheOptions cache{};    ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit

@@ -34,6 +34,14 @@ class CudaText {
     line("} else {");
     ++depth_;
   }
+  /// Where the next line will stand, for one that turns out to be wanted there.
+  struct Place {
+    size_t at = 0, depth = 0;
+  };
+  Place here() const { return {text_.size(), depth_}; }
+  void insert(const Place& p, std::string_view line) {
+    text_.insert(p.at, std::string(2 * p.depth, ' ').append(line) + '\n');
+  }
   /// A name that nothing else in the text has.
   std::string fresh(std::string_view stem) { return std::string(stem) + decimal(++names_); }
 

@@ -32,6 +32,7 @@ class FlatWriter {
     for (const Stage& s : kernel_.stages)
       for (const Store& st : s.stores)
         if (find(stored_, st.access) == nullptr) declare(stored_, st.access, "y");
+    before_ = out_.here();
     out_.line("#pragma unroll");
     out_.open("for (int v = 0; v < " + width() + "; ++v)");
     out_.line("const int at = " +
@@ -109,7 +110,7 @@ class FlatWriter {
 
   void stores() {
     if (hasTail()) out_.open("if (whole)");
-    for (const Vector& v : stored_) out_.line("tenc_store(" + place(*v.access, "first") + ", " + v.name + ");");
+    for (const Vector& v : stored_) out_.line("tenc_write(" + place(*v.access, "first") + ", " + v.name + ");");
     if (!hasTail()) return;
     out_.otherwise();
     out_.line("#pragma unroll");
@@ -161,7 +162,8 @@ class FlatWriter {
     for (size_t i = 0; i < s.stores.size(); ++i) point.collect(i, find(stored_, s.stores[i].access)->name + ".at[v]");
     // Numbers of points that are not there may not be what an index is made of.
     if (!hasTail() || !mayFault(s))
-      point.setLanes({kernel_.outer.size() - 1, "first", schedule_.vector, &kernel_.outer});
+      point.setLanes({kernel_.outer.size() - 1, "first", schedule_.vector, &kernel_.outer,
+                      box == "true" ? std::optional(before_) : std::nullopt});
     point.body();
     if (branches) out_.close();
   }
@@ -172,6 +174,7 @@ class FlatWriter {
   CudaScalars scalars_;
   KernelNames names_;
   int64_t points_ = 1;
+  CudaText::Place before_;  ///< the loop over a thread's points
   std::vector<Vector> loaded_, stored_;
 };
 

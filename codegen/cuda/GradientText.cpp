@@ -155,10 +155,7 @@ __device__ __forceinline__ void tenc_gradient_sums(Type type, float (&sum)[kTile
   #pragma unroll
   for (int j = 0; j < kStep / 16; ++j) {
     unsigned w[kParts][4];
-    #pragma unroll
-    for (int p = 0; p < kParts; ++p)
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) w[p][i] = tenc_round(type, s[2 * j + i / 2][i % 2 * 2], s[2 * j + i / 2][i % 2 * 2 + 1]);
+    tenc_parts<kParts>(type, w, *(float (*)[2][4])s[2 * j]);
     #pragma unroll
     for (int n = 0; n < kTiles / 2; ++n) {
       unsigned b[4];
@@ -196,6 +193,34 @@ __device__ __forceinline__ void tenc_scale_changes(float (&d)[kScores][4], float
   }
   tenc_scale(d, tenc_power(140 - top));
 }
+// Of scores `s`, and of products `d` of cotangents and values: weights, and by what scores change. Rows are `row` and `row` + 8,
+// others from `first` on, two of each eight; `lines` has two numbers of each query where rows are keys.
+template <bool kEdge, bool kOfKeys, bool kScaled, bool kCausal, int kRows, int kOthers, int kTiles, class Score>
+__device__ __forceinline__ void tenc_changes(float (&s)[kTiles][4], float (&d)[kTiles][4], int row, int first, const float* lines, const float (&total)[2], const float (&delta)[2], const Score& score) {
+  #pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int mine = row + i / 2 * 8, other = first + t * 8 + i % 2;
+      const int query = kOfKeys ? other : mine, key = kOfKeys ? mine : other;
+      const bool inside = !kEdge || (mine < kRows && other < kOthers && (!kCausal || key <= query));
+      const float x = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
+      const float p = tenc_exp2((x - (kOfKeys ? lines[t * 8 + i % 2] : total[i / 2])) * 1.44269504f);
+      d[t][i] = p * (d[t][i] - (kOfKeys ? lines[kTiles * 8 + t * 8 + i % 2] : delta[i / 2]));
+      s[t][i] = kScaled ? p * 16384 : p;
+    }
+}
+// Stores both sums of a warp's 16 rows from `row` on, without their scales.
+template <bool kOfKeys, bool kScaled, int kVector, class X1, class X2, int kTiles1, int kTiles2, class Store1, class Store2>
+__device__ __forceinline__ void tenc_end_gradient(float* to, float (&sum1)[kTiles1][4], float (&sum2)[kTiles2][4], int top, float slope, int row, const Store1& store1, const Store2& store2) {
+  __syncthreads();
+  tenc_scale(sum1, kScaled ? slope * tenc_power(top - 140) : slope);
+  tenc_store_rows<kVector, X1::rows, X1::columns>(to, sum1, row, store1);
+  if constexpr (kOfKeys) {
+    if (kScaled) tenc_scale(sum2, 1.f / 16384);
+    tenc_store_rows<kVector, X2::rows, X2::columns>(to, sum2, row, store2);
+  }
+}
 // What `kOfKeys` sees of queries: two numbers of each.
 template <int kStep, int kThreads, class M>
 __device__ __forceinline__ void tenc_bring_lines(unsigned shared, const M& m, int start) {
@@ -211,8 +236,8 @@ __device__ __forceinline__ void tenc_gradient_tensor(unsigned char (&memory)[kBy
   static_assert(kBytes >= 2 * stage && kBytes >= 2 * kRowsOfBlock * (pitch1 + pitch2) && kBytes >= 4 * kRowsOfBlock * resultPitch, "");
   const unsigned shared = tenc_shared(memory);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = first + warp * 16 + lane / 4;
-  tenc_bring<kRowsOfBlock, depth, threads>(memory, 0, x1, first);
-  tenc_bring<kRowsOfBlock, wide, threads>(memory, 2 * kRowsOfBlock * pitch1, x2, first);
+  tenc_bring<kRowsOfBlock, depth, threads, tenc_pitched<pitch1>>(memory, 0, x1, first);
+  tenc_bring<kRowsOfBlock, wide, threads, tenc_pitched<pitch2>>(memory, 2 * kRowsOfBlock * pitch1, x2, first);
   tenc_commit();
   tenc_wait<0>();
   __syncthreads();
@@ -229,8 +254,8 @@ __device__ __forceinline__ void tenc_gradient_tensor(unsigned char (&memory)[kBy
   const int begin = kOfKeys && kCausal ? first / kStep * kStep : 0;
   const int until = kOfKeys || !kCausal ? Y1::rows : min(min(first + kRowsOfBlock, X1::rows), Y1::rows);
   const auto bring = [&](unsigned to, int start) {
-    tenc_bring<kStep, depth, threads>(memory, to, y1, start);
-    tenc_bring<kStep, wide, threads>(memory, to + second, y2, start);
+    tenc_bring<kStep, depth, threads, tenc_pitched<pitch1>>(memory, to, y1, start);
+    tenc_bring<kStep, wide, threads, tenc_pitched<pitch2>>(memory, to + second, y2, start);
     if (kOfKeys) {
       tenc_bring_lines<kStep, threads>(shared + to + numbers, totals, start);
       tenc_bring_lines<kStep, threads>(shared + to + numbers + 4 * kStep, deltas, start);
@@ -250,32 +275,18 @@ __device__ __forceinline__ void tenc_gradient_tensor(unsigned char (&memory)[kBy
     tenc_gradient_products<kStep>(type(), s, a, shared + reading);
     tenc_gradient_products<kStep>(type(), d, c, shared + reading + second);
     const float* const lines = (const float*)(memory + reading + numbers) + lane % 4 * 2;
-    #pragma unroll
-    for (int t = 0; t < kStep / 8; ++t)
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int mine = row + i / 2 * 8, other = start + lane % 4 * 2 + t * 8 + i % 2;
-        const int query = kOfKeys ? other : mine, key = kOfKeys ? mine : other;
-        const bool inside = mine < X1::rows && other < Y1::rows && (!kCausal || key <= query);
-        const float x = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
-        const float p = tenc_exp2((x - (kOfKeys ? lines[t * 8 + i % 2] : total[i / 2])) * 1.44269504f);
-        d[t][i] = p * (d[t][i] - (kOfKeys ? lines[kStep + t * 8 + i % 2] : delta[i / 2]));
-        s[t][i] = kScaled ? p * 16384 : p;
-      }
+    // Nearly all steps are within the edges of both matrices, and below the diagonal.
+    if (first + kRowsOfBlock <= X1::rows && start + kStep <= Y1::rows && (!kCausal || (kOfKeys ? start + 1 >= first + kRowsOfBlock : start + kStep <= first + 1)))
+      tenc_changes<false, kOfKeys, kScaled, kCausal, X1::rows, Y1::rows>(s, d, row, start + lane % 4 * 2, lines, total, delta, score);
+    else
+      tenc_changes<true, kOfKeys, kScaled, kCausal, X1::rows, Y1::rows>(s, d, row, start + lane % 4 * 2, lines, total, delta, score);
     if constexpr (kScaled) tenc_scale_changes(d, sum1, top);
     tenc_gradient_sums<kParts, kStep>(type(), sum1, d, shared + reading);
     if constexpr (kOfKeys) tenc_gradient_sums<kParts, kStep>(type(), sum2, s, shared + reading + second);
     reading = stage - reading;
   }
   tenc_wait<0>();
-  __syncthreads();
-  tenc_scale(sum1, kScaled ? slope * tenc_power(top - 140) : slope);
-  float* const results = (float*)memory + warp * 16 * resultPitch;
-  tenc_store_rows<kVector, X1::rows, X1::columns>(results, sum1, first + warp * 16, store1);
-  if constexpr (kOfKeys) {
-    if (kScaled) tenc_scale(sum2, 1.f / 16384);
-    tenc_store_rows<kVector, X2::rows, X2::columns>(results, sum2, first + warp * 16, store2);
-  }
+  tenc_end_gradient<kOfKeys, kScaled, kVector, X1, X2>((float*)memory + warp * 16 * resultPitch, sum1, sum2, top, slope, first + warp * 16, store1, store2);
 }
 )cuda";
 

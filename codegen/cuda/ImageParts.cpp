@@ -5,6 +5,7 @@
 
 #include "codegen/KernelShape.h"
 #include "codegen/cuda/ProductSchedule.h"
+#include "codegen/cuda/Scatter.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t kLeastKernels = 4, kMostKernels = 32;
 
 // What was measured, a unit being some 0.15 ms: a kernel that does nothing; of products what stands around their inner
 // loop, on tensor cores with the loop; kernels whose size does not show.
-constexpr int64_t kKernel = 30, kProduct = 150, kTensorProduct = 500, kScan = 150, kUnknown = 500;
+constexpr int64_t kKernel = 30, kProduct = 150, kTensorProduct = 500, kScan = 150, kScatter = 250, kUnknown = 500;
 
 int64_t pointsOfThread(const Kernel& k, const Schedule& s, const Stage& stage) {
   if (s.family == Schedule::Family::Turned) return 4;
@@ -23,7 +24,32 @@ int64_t pointsOfThread(const Kernel& k, const Schedule& s, const Stage& stage) {
   return isSerial(k, stage) ? 1 : std::max<int64_t>(1, (vectors + s.team - 1) / s.team * s.vector);
 }
 
+/// How often a stage's code is there.
+int64_t copiesOf(const Kernel& k, const Schedule& s, const Stage& stage) {
+  const bool columns = s.family == Schedule::Family::Columns && !s.scan && stage.stores.empty();
+  return columns ? kColumnLoads : pointsOfThread(k, s, stage);
+}
+
+/// What is the same for all inner points is there once, a block of random numbers for four of them.
+int64_t effortOf(const Kernel& k, const Stage& stage, int64_t copies) {
+  const bool loops = trips(stage.innerLo, stage.innerHi) > 1;
+  const std::vector<bool> varies =
+      loops ? varying(stage, k.outer.size() + stage.innerLo.size() - 1) : std::vector<bool>();
+  int64_t effort = 0;
+  for (size_t e = 0; e < stage.exprs.size(); ++e) {
+    const bool once = stage.exprs[e].kind == Expr::Kind::Random || (loops && !varies[e]);
+    effort += costOf(stage.exprs[e]) * (once ? 1 : copies);
+  }
+  return effort;
+}
+
 }  // namespace
+
+int64_t unrolledCode(const Kernel& k, const Schedule& s) {
+  int64_t code = s.scan ? kScan : 0;
+  for (const Stage& stage : k.stages) code += costOf(stage) * pointsOfThread(k, s, stage);
+  return code;
+}
 
 int64_t compileEffort(const Kernel& k, const Schedule& s) {
   if (k.kind == Kernel::Kind::Native || k.kind == Kernel::Kind::Routine) return kUnknown;
@@ -32,8 +58,8 @@ int64_t compileEffort(const Kernel& k, const Schedule& s) {
     const int64_t sums = int64_t{s.tile.threadRows} * s.tile.threadColumns;
     return kProduct + (sums > 0 ? 2 * sums * stepsOf(s.tile) : 0) + costOf(k.product.epilogue) * s.vector;
   }
-  int64_t effort = kKernel + (s.scan ? kScan : 0);
-  for (const Stage& stage : k.stages) effort += costOf(stage) * pointsOfThread(k, s, stage);
+  int64_t effort = kKernel + (s.scan ? kScan : 0) + (planScatter(k) ? kScatter : 0);
+  for (const Stage& stage : k.stages) effort += effortOf(k, stage, copiesOf(k, s, stage));
   return effort;
 }
 

@@ -8,6 +8,9 @@
 
 namespace tenc::codegen::cuda {
 
+/// The code of all points that a thread has, in units of elementwiseCost.
+int64_t unrolledCode(const Kernel& kernel, const Schedule& schedule);
+
 /// How long NVRTC takes for a kernel, roughly, in units of elementwiseCost: how much code it is when it is unrolled.
 int64_t compileEffort(const Kernel& kernel, const Schedule& schedule);
 

@@ -5,7 +5,8 @@
 #include "codegen/cuda/FlatPlan.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/LoopVariables.h"
-#include "codegen/cuda/StageVectors.h"
+#include "codegen/cuda/OnlineWriter.h"
+#include "codegen/cuda/RowVectors.h"
 #include "codegen/cuda/TeamReducer.h"
 
 namespace tenc::codegen::cuda {
@@ -26,22 +27,28 @@ class LoopWriter {
         scalars_(module.text, module.tables),
         team_(out_, scalars_, schedule),
         names_(std::move(names)),
-        shift_(schedule.shifted ? rowShift(kernel) : std::nullopt),
+        rows_(out_, kernel, schedule),
+        shift_(rows_.shift()),
         inRegisters_(schedule.unrolled ? threadsOwn(kernel) : std::vector<bool>(kernel.buffers.size())) {}
 
   std::string write() {
     bool shared = declareShared();
     team_.declare(kernel_.reductions);
-    shared = shared || (!kernel_.reductions.empty() && teams() && !(rows() && schedule_.inWarps()));
+    shared = shared || (!kernel_.reductions.empty() && teams() && !(isRows() && schedule_.inWarps()));
     openPoints();
     for (uint32_t r = 0; r < kernel_.reductions.size(); ++r) {
       const std::string name = out_.fresh("r");
       names_.reduced.push_back(name + team_.mine());
       out_.line(std::string(registerType(reprOf(kernel_.reductions[r].result))) + " " + name + team_.each() + ";");
     }
-    for (const Stage& s : kernel_.stages) {
+    const std::optional<OnlineSum> once = isRows() && !schedule_.unrolled ? onlineSum(kernel_) : std::nullopt;
+    for (size_t i = 0; i < kernel_.stages.size(); ++i) {
+      const Stage& s = kernel_.stages[i];
       if (teams() && readsStored(s)) team_.wait();
-      stage(s);
+      if (once && once->stage == i)
+        OnlineWriter(out_, scalars_, team_, kernel_, schedule_, rows_, names_).write(*once), ++i;
+      else
+        stage(s);
     }
     if (shared) team_.wait();  // before the next point uses the block's memory
     out_.close();
@@ -49,10 +56,8 @@ class LoopWriter {
   }
 
  private:
-  bool rows() const { return schedule_.family == Family::Rows; }
+  bool isRows() const { return schedule_.family == Family::Rows; }
   bool teams() const { return schedule_.team > 1; }
-  /// Points that the vector of a thread has, of one stage.
-  int width(bool loops) const { return !rows() || loops ? schedule_.vector : 1; }
 
   bool declareShared() {
     bool any = false;
@@ -77,14 +82,14 @@ class LoopWriter {
   /// The loop over a thread's outer points, and their variables.
   void openPoints() {
     std::vector<int64_t> extents = kernel_.outer;
-    const int lanes = rows() ? 1 : schedule_.vector;
+    const int lanes = isRows() ? 1 : schedule_.vector;
     if (lanes > 1) extents.back() /= lanes;
     int64_t points = 1;
     for (int64_t n : extents) points *= n;
     const bool narrow = points < (int64_t{1} << 31) - int64_t{schedule_.threads} * schedule_.blocks;
     const std::string type = narrow ? "int" : "long long", block = narrow ? "blockIdx.x" : "(long long)blockIdx.x",
                       grid = narrow ? "gridDim.x" : "(long long)gridDim.x";
-    if (rows()) {
+    if (isRows()) {
       out_.line("const int lane = threadIdx.x" +
                 (schedule_.team < static_cast<int>(schedule_.threads) ? " % " + decimal(schedule_.team) + ";" : ";"));
       if (schedule_.inWarps()) {
@@ -95,11 +100,11 @@ class LoopWriter {
                        : ";"));
       }
     }
-    const int64_t side = rows()                                ? schedule_.threads / schedule_.team
+    const int64_t side = isRows()                              ? schedule_.threads / schedule_.team
                          : schedule_.family == Family::Columns ? 32
                                                                : schedule_.threads;
     std::string own = "threadIdx.x";
-    if (rows()) own = side == 1 ? "0" : "threadIdx.x / " + decimal(schedule_.team);
+    if (isRows()) own = side == 1 ? "0" : "threadIdx.x / " + decimal(schedule_.team);
     if (schedule_.family == Family::Columns) own = "0";
     out_.line("#pragma unroll 1");
     out_.open("for (" + type + " point = " + block + (side == 1 ? "" : " * " + decimal(side)) +
@@ -140,7 +145,7 @@ class LoopWriter {
     if (inner > 0 && box != "false") {
       std::string condition = box;
       auto also = [&](const std::string& more) { condition = condition == "true" ? more : condition + " && " + more; };
-      if (teams() && !loops) also(rows() ? "lane == 0" : "threadIdx.x < 32");
+      if (teams() && !loops) also(isRows() ? "lane == 0" : "threadIdx.x < 32");
       if (schedule_.family == Family::Columns) also("inside");
       const bool always = condition == "true";
       if (!always) out_.open("if (" + condition + ")");
@@ -169,31 +174,24 @@ class LoopWriter {
     return n;
   }
 
-  static std::vector<int64_t> extentsOf(const Stage& s, int vector) {
-    std::vector<int64_t> extents;
-    for (size_t i = 0; i < s.innerLo.size(); ++i) extents.push_back(std::max<int64_t>(0, s.innerHi[i] - s.innerLo[i]));
-    if (vector > 1) extents.back() /= vector;
-    return extents;
-  }
-
   /// Trips of a loop whose loads are under way together: more where few threads have any. What stores is left alone,
   /// as the next loads would wait for it.
   int ahead(const Stage& s) const {
     if (!s.stores.empty()) return 1;
     const bool few = int64_t{schedule_.blocks} * schedule_.threads < kManyThreads;
-    int trips = few ? 32 / schedule_.vector : schedule_.vector < 4 ? 8 : 4;
+    int trips = few ? (isRows() ? 32 : kColumnLoads) / schedule_.vector : schedule_.vector < 4 ? 8 : 4;
     while (trips > 1 && trips * schedule_.vector * costOf(s) > kLongCode) trips /= 2;
     return std::max(trips, 1);
   }
 
   /// All inner points in any order: of a team's threads each takes every so manyth.
   void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
-    const int vector = rows() ? width(inner > 1) : 1;
+    const int vector = isRows() ? rows_.width(inner > 1) : 1;
     const int64_t groups = shift_ && inner > 1 ? shift_->groups() : inner / vector;
     const std::string t = out_.fresh("t");
     if (inner > 1) {
       out_.line("#pragma unroll " + decimal(ahead(s)));
-      const std::string from = !teams() ? "0" : rows() ? "lane" : "(int)threadIdx.x / 32";
+      const std::string from = !teams() ? "0" : isRows() ? "lane" : "(int)threadIdx.x / 32";
       const int64_t team = schedule_.team;
       if (groups % team == 0) {
         const std::string c = out_.fresh("c");
@@ -204,9 +202,9 @@ class LoopWriter {
                   " += " + decimal(team) + ")");
       }
     }
-    const Names names = innerPoint(s, inner > 1 ? t : "0", inner > 1);
-    if (shift_ && inner > 1) whole("true", "false", names);
-    compute(s, names, inner > 1, vectorsOf(s, inner > 1, names), held);
+    const Names names = rows_.point(s, inner > 1 ? t : "0", inner > 1);
+    if (shift_ && inner > 1) rows_.whole("true", "false", names);
+    compute(s, names, inner > 1, rows_.vectors(s, inner > 1, names), held);
     if (inner > 1) out_.close();
   }
 
@@ -219,31 +217,8 @@ class LoopWriter {
       out_.open("for (int " + names[i] + " = " + decimal(s.innerLo[i]) + "; " + names[i] + " < " +
                 decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
     }
-    compute(s, names, false, vectorsOf(s, false, names), held);
+    compute(s, names, false, rows_.vectors(s, false, names), held);
     for (size_t i = 0; i < s.innerLo.size(); ++i) out_.close();
-  }
-
-  /// The inner point of a number, or the first of the vector that has it.
-  Names innerPoint(const Stage& s, const std::string& number, bool loops) {
-    const int vector = rows() ? width(loops) : 1;
-    if (!shift_ || !loops) return decodePoint(out_, number, "int", extentsOf(s, vector), s.innerLo, vector);
-    const std::string i = out_.fresh("i");
-    out_.line("const int " + i + " = " + number + " * " + decimal(vector) + " - shift;");
-    return {i};
-  }
-
-  /// Of rows that start anywhere: whether all of a vector is inside. It may start before the row, and end behind it,
-  /// only where that is known to be possible.
-  void whole(const std::string& mayStart, const std::string& cannotEnd, const Names& names) {
-    out_.line("const bool whole = (!(" + mayStart + ") || " + names[0] + " >= 0) && (" + cannotEnd + " || " + names[0] +
-              " <= " + decimal(shift_->extent - shift_->width) + ");");
-  }
-
-  StageVectors vectorsOf(const Stage& s, bool loops, const Names& names) const {
-    if (width(loops) == 1) return {};
-    StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
-    if (shift_ && loops) vectors.shift(*shift_, names[0], "whole");
-    return vectors;
   }
 
   /// What is computed at each of a thread's points, whose first one has these names; then the stores of vectors.
@@ -267,20 +242,22 @@ class LoopWriter {
   void computeEach(const Stage& s, const Names& names, bool loops, const StageVectors& vectors,
                    const std::vector<Held>& held, bool bounded) {
     Names mine = names;
-    const bool lanes = width(loops) > 1;
-    if (rows() && lanes) {
+    const bool lanes = rows_.width(loops) > 1;
+    const CudaText::Place loop = out_.here();
+    if (isRows() && lanes) {
       out_.line("#pragma unroll");
       out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
       mine.back() = out_.fresh("i");
       out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
       if (bounded) out_.line("if ((unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
-    } else if (!rows()) {
+    } else if (!isRows()) {
       openLanes();
     }
     StageWriter point(out_, scalars_, kernel_, s, names_, mine);
     vectors.give(point);
     if (lanes && !shift_)
-      point.setLanes({vectorVariable(kernel_, schedule_, s), rows() ? names.back() : first_.back(), schedule_.vector});
+      point.setLanes({vectorVariable(kernel_, schedule_, s), isRows() ? names.back() : first_.back(), schedule_.vector,
+                      nullptr, loop});
     for (size_t i = 0; i < held.size(); ++i) {
       const Reduction& r = kernel_.reductions[s.reductions[i]];
       if (!r.running) continue;
@@ -294,9 +271,9 @@ class LoopWriter {
     for (size_t i = 0; i < held.size(); ++i)
       if (!kernel_.reductions[s.reductions[i]].running)
         team_.merge(held[i], point.term(held[i].reducer, s.reductions[i]));
-    if (rows() && lanes)
+    if (isRows() && lanes)
       out_.close();
-    else if (!rows())
+    else if (!isRows())
       team_.closeLanes();
   }
 
@@ -316,25 +293,14 @@ class LoopWriter {
     return nullptr;
   }
 
-  int64_t groupsOf(const Stage& s) const {
-    return shift_ ? shift_->groups() : trips(s.innerLo, s.innerHi) / schedule_.vector;
-  }
-  int64_t chunksOf(const Stage& s) const { return (groupsOf(s) + schedule_.team - 1) / schedule_.team; }
-
-  bool inVectors(const Stage& s, const Access& a) const {
-    if (shift_) return shift_->suits(kernel_, a);
-    if (schedule_.vector > 1) return isVector(kernel_, s, a, vectorVariable(kernel_, schedule_, s), schedule_.vector);
-    return a.terms.empty() && strideOf(a, kernel_.outer.size() + s.innerLo.size() - 1) != 0;
-  }
-
   /// Declares arrays for what the stage loads in vectors, and for what it puts in scratch rows.
   void keep(const Stage& s) {
     loading_.clear();
     const auto declare = [&](const Access& a) {
-      if (!inVectors(s, a) || kept(s, a) != nullptr) return false;
+      if (!rows_.has(s, a) || kept(s, a) != nullptr) return false;
       kept_.push_back({&a, &s, out_.fresh("x")});
       out_.line(StageVectors::type(kernel_, a.buffer, schedule_.vector) + " " + kept_.back().name + "[" +
-                decimal(chunksOf(s)) + "];");
+                decimal(rows_.chunks(s)) + "];");
       return true;
     };
     for (const Expr& e : s.exprs)
@@ -347,24 +313,24 @@ class LoopWriter {
   /// would keep loads apart: they read the last one.
   void openChunk(const Stage& s, Names& names, bool reads) {
     out_.line("#pragma unroll");
-    out_.open("for (int c = 0; c < " + decimal(chunksOf(s)) + "; ++c)");
+    out_.open("for (int c = 0; c < " + decimal(rows_.chunks(s)) + "; ++c)");
     const std::string t = out_.fresh("t"), of = "c * " + decimal(schedule_.team) + " + lane",
-                      last = decimal(groupsOf(s) - 1);
-    const bool all = groupsOf(s) % schedule_.team == 0;
+                      last = decimal(rows_.groups(s) - 1);
+    const bool all = rows_.groups(s) % schedule_.team == 0;
     out_.line("const int " + t + " = " + (all || !reads ? of : "min(" + of + ", " + last + ")") + ";");
     if (!all && !reads) out_.line("if (" + t + " > " + last + ") break;");
-    names = innerPoint(s, t, true);
+    names = rows_.point(s, t, true);
     if (shift_)
-      whole("c == 0",
-            "(c + 1) * " + decimal(int64_t{schedule_.team} * schedule_.vector) + " <= " + decimal(shift_->extent),
-            names);
+      rows_.whole("c == 0",
+                  "(c + 1) * " + decimal(int64_t{schedule_.team} * schedule_.vector) + " <= " + decimal(shift_->extent),
+                  names);
   }
 
   /// Loads with the block's neighbouring threads in neighbouring rows, which the tile gives to their own threads.
   void loadTogether(const Stage& s, const Kept& k) {
     const ir::DType dtype = kernel_.buffers[k.access->buffer].dtype;
     const auto bytes = static_cast<int64_t>(ir::byteSize(dtype));
-    const int64_t rows = schedule_.beside, team = schedule_.team, groups = groupsOf(s), chunks = chunksOf(s);
+    const int64_t rows = schedule_.beside, team = schedule_.team, groups = rows_.groups(s), chunks = rows_.chunks(s);
     const int64_t some = std::clamp<int64_t>(kTileBytes / (bytes * schedule_.threads), 1, chunks);
     // Lanes write some elements of each row: rows are that far apart in banks.
     const int64_t pad = bytes == 2 ? 2 : 4;
@@ -388,7 +354,7 @@ class LoopWriter {
     for (int64_t from = 0; from < chunks; from += some) {
       out_.line("__syncthreads();");  // what was there has been read
       each(from, column, [&](const std::string& t) {
-        const Names inner = decodePoint(out_, t, "int", extentsOf(s, 1), s.innerLo, 1);
+        const Names inner = decodePoint(out_, t, "int", RowVectors::extents(s, 1), s.innerLo, 1);
         StageWriter at(out_, scalars_, kernel_, s, names, inner);
         out_.line(tile + "[" + other + "][c * " + decimal(team) + " + " + column + "] = *(" + at.address(*k.access) +
                   ");");
@@ -412,7 +378,7 @@ class LoopWriter {
         own.push_back(i);
     if (!own.empty()) {
       openChunk(s, names, true);
-      const StageVectors vectors = vectorsOf(s, true, names);
+      const StageVectors vectors = rows_.vectors(s, true, names);
       StageWriter at(out_, scalars_, kernel_, s, names_, names);
       for (size_t i : own)
         out_.line(kept_[i].name + "[c] = " +
@@ -426,7 +392,7 @@ class LoopWriter {
     if (shift_) vectors.shift(*shift_, names[0], "whole");
     for (ExprId id = 0; id < s.exprs.size(); ++id) {
       const Expr& e = s.exprs[id];
-      if (e.kind != Expr::Kind::Load || !inVectors(s, e.access)) continue;
+      if (e.kind != Expr::Kind::Load || !rows_.has(s, e.access)) continue;
       if (const Kept* k = kept(s, e.access)) vectors.loadFrom(id, k->name + "[c]");
     }
     for (size_t i = 0; i < s.stores.size(); ++i)
@@ -446,10 +412,11 @@ class LoopWriter {
   CudaScalars scalars_;
   TeamReducer team_;
   KernelNames names_;
-  Names first_;                          ///< outer variables of the first of a thread's points
-  std::string lane_;                     ///< of each of them, the last outer variable; empty where a thread has one
-  const std::optional<RowShift> shift_;  ///< of rows that start anywhere
-  const std::vector<bool> inRegisters_;  ///< scratch buffers
+  Names first_;       ///< outer variables of the first of a thread's points
+  std::string lane_;  ///< of each of them, the last outer variable; empty where a thread has one
+  RowVectors rows_;
+  const std::optional<RowShift>& shift_;  ///< of rows that start anywhere
+  const std::vector<bool> inRegisters_;   ///< scratch buffers
   std::vector<Kept> kept_;
   std::vector<size_t> loading_;  ///< of these what the stage at hand loads
 };

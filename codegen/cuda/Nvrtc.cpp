@@ -105,9 +105,11 @@ std::string Nvrtc::problemOf(std::string_view architecture) const {
   std::vector<int> numbers(static_cast<size_t>(count));
   if (f_->architectures(numbers.data()) != 0) return "";
   const std::string kind(architecture.substr(0, architecture.find('_') + 1));
+  const std::string_view plain =
+      architecture.ends_with('a') ? architecture.substr(0, architecture.size() - 1) : architecture;
   std::string list;
   for (const int n : numbers) {
-    if (kind + decimal(n) == architecture) return "";
+    if (kind + decimal(n) == plain) return "";
     list += (list.empty() ? "" : ", ") + kind + decimal(n);
   }
   return "NVRTC " + version_ + " makes no code for `" + std::string(architecture) + "`: it has " + list;

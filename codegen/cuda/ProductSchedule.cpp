@@ -40,7 +40,7 @@ Access accessOf(const Product& p, const MatrixView& view, bool isLeft) {
 
 }  // namespace
 
-void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Schedule& s) {
+double chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Schedule& s) {
   double least = 0;
   for (const TileChoice& c : choices) {
     const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
@@ -52,6 +52,7 @@ void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Sche
     s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
   }
   s.threads = static_cast<uint32_t>(s.tile.threads());
+  return least;
 }
 
 int64_t partialBytes(const Tile& t, ir::DType dtype) {
@@ -176,7 +177,7 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
   s.family = Schedule::Family::Tiles;
   const size_t last = p.batch.size() + 1;
   if (features.tensorCores && (p.operands == ir::DType::F16 || p.operands == ir::DType::BF16)) {
-    chooseTensorTiles(k, d, s);
+    chooseTensorTiles(k, d, features, s);
     s.vector = std::min(vectorWidth(k, p.epilogue, last, {p.n}), 4);
     return s;
   }

@@ -24,8 +24,8 @@ struct TileChoice {
   double efficiency;
 };
 /// The tiles by which the product takes least time on a device whose multiprocessors are all free. Sets the tile, the
-/// blocks and the threads.
-void chooseTiles(std::span<const TileChoice> choices, const ProductDims& dims, Schedule& schedule);
+/// blocks and the threads; gives that time, in units of its own.
+double chooseTiles(std::span<const TileChoice> choices, const ProductDims& dims, Schedule& schedule);
 /// Bytes of shared memory of what the parts of a tile's terms come to.
 int64_t partialBytes(const Tile& tile, ir::DType dtype);
 /// Results side by side that a thread stores: of parts those that it adds up.
@@ -59,7 +59,7 @@ struct Run {
 std::vector<Run> termRuns(const Product& product, const ProductDims& dims, bool isLeft);
 
 /// Tiles, pieces and stages of a product of halves on tensor cores.
-void chooseTensorTiles(const Kernel& kernel, const ProductDims& dims, Schedule& schedule);
+void chooseTensorTiles(const Kernel& kernel, const ProductDims& dims, const Features& features, Schedule& schedule);
 /// Bytes of shared memory of a stage: first those of A.
 int64_t stageBytes(const Tile& tile);
 /// The terms of an operand whose pieces are packed are decoded by some threads for all, into a table in shared memory:

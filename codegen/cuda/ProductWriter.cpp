@@ -83,6 +83,22 @@ class ProductWriter {
            decimal(group);
   }
 
+  std::string placeOfRow(const std::string& i) const {
+    return place("mine", i, rowGroup(), tile_.threadRows, tile_.rows);
+  }
+  std::string placeOfColumn(const std::string& j) const {
+    return place("mineColumn", j, columnGroup(), tile_.threadColumns, tile_.columns);
+  }
+  bool isVector(int elements) const { return elements % 4 == 0 && type_ == "float"; }
+
+  /// Reads a thread's elements of a tile.
+  void take(const std::string& to, const std::string& index, int elements, const std::string& from) {
+    const bool together = isVector(elements);
+    out_.line("#pragma unroll");
+    out_.line("for (int " + index + " = 0; " + index + " < " + decimal(elements) + "; " + index +
+              " += " + (together ? "4) tenc_take(&" + to + ", &" + from + ");" : "1) " + to + " = " + from + ";"));
+  }
+
   /// Where a thread's lines of an operand begin, and its tile in shared memory.
   void prepare(Side& s) {
     const bool along = std::abs(termStride(parts_.product(), s.isLeft, parts_.sums().size() - 1)) == 1;
@@ -143,12 +159,8 @@ class ProductWriter {
     const std::string at = tile_.parts > 1 ? "first + t" : "t";
     const std::string m = decimal(tile_.threadRows), n = decimal(tile_.threadColumns);
     out_.line(type_ + " x[" + m + "], y[" + n + "];");
-    out_.line("#pragma unroll");
-    out_.line("for (int i = 0; i < " + m + "; ++i) x[i] = aTile[" + at + "][" +
-              place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows) + "];");
-    out_.line("#pragma unroll");
-    out_.line("for (int j = 0; j < " + n + "; ++j) y[j] = bTile[" + at + "][" +
-              place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns) + "];");
+    take("x[i]", "i", tile_.threadRows, "aTile[" + at + "][" + placeOfRow("i") + "]");
+    take("y[j]", "j", tile_.threadColumns, "bTile[" + at + "][" + placeOfColumn("j") + "]");
     out_.line("#pragma unroll");
     out_.line("for (int i = 0; i < " + m + "; ++i)");
     out_.line("  #pragma unroll");
@@ -177,9 +189,11 @@ class ProductWriter {
     out_.line("#pragma unroll");
     out_.line("for (int i = 0; i < " + m + "; ++i)");
     out_.line("  #pragma unroll");
-    out_.line("  for (int j = 0; j < " + n + "; ++j) partial[first / " + decimal(tile_.depth / tile_.parts) + "][" +
-              place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows) + "][" +
-              place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns) + "] = sum[i][j];");
+    const bool together = isVector(tile_.threadColumns) && partialPitch(tile_) % 4 == 0;
+    const std::string to = "partial[first / " + decimal(tile_.depth / tile_.parts) + "][" + placeOfRow("i") + "][" +
+                           placeOfColumn("j") + "]";
+    out_.line("  for (int j = 0; j < " + n + "; j += " + (together ? "4" : "1") + ") " +
+              (together ? "tenc_put(&" + to + ", &sum[i][j]);" : to + " = sum[i][j];"));
     out_.line("__syncthreads();");
     // Of rows of 16 a warp reads two that are two apart, which are in different banks.
     const std::string at = "(int)threadIdx.x / " + decimal(across);
@@ -190,10 +204,16 @@ class ProductWriter {
     out_.line("#pragma unroll");
     out_.open("for (int i = 0; i < " + rows + "; ++i)");
     const std::string from = "][added + i * " + apart + "][addedColumn]);";
-    out_.line("all[i] = tenc_load<" + type + ">(&partial[0" + from);
+    const auto load = [&](const std::string& vector, const std::string& part) {
+      out_.line(resultColumns(tile_) == 4 && type_ == "float"
+                    ? "tenc_take(" + vector + ".at, &partial[" + part + from
+                    : vector + " = tenc_load<" + type + ">(&partial[" + part + from);
+    };
+    load("all[i]", "0");
     out_.line("#pragma unroll");
     out_.open("for (int p = 1; p < " + decimal(tile_.parts) + "; ++p)");
-    out_.line("const " + type + " more = tenc_load<" + type + ">(&partial[p" + from);
+    out_.line(type + " more;");
+    load("more", "p");
     out_.line("#pragma unroll");
     out_.line("for (int j = 0; j < " + results + "; ++j) all[i].at[j] += more.at[j];");
     out_.close();
@@ -214,19 +234,16 @@ class ProductWriter {
     }
     out_.line("#pragma unroll");
     out_.open("for (int i = 0; i < " + rows + "; ++i)");
-    out_.line("const int row = tileRow + " +
-              (added ? "added + i * " + decimal(tile_.threads() / (tile_.columns / resultColumns(tile_)))
-                     : place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows)) +
-              ";");
+    out_.line(
+        "const int row = tileRow + " +
+        (added ? "added + i * " + decimal(tile_.threads() / (tile_.columns / resultColumns(tile_))) : placeOfRow("i")) +
+        ";");
     if (dims_.m % tile_.rows != 0) out_.line("if (row >= " + decimal(dims_.m) + ") continue;");
     parts_.decodeVariables("row", dims_.rows);
     out_.line("#pragma unroll");
     const int vector = schedule_.vector;
     out_.open("for (int j = 0; j < " + columns + "; j += " + decimal(vector) + ")");
-    out_.line(
-        "const int column = tileColumn + " +
-        (added ? "addedColumn + j" : place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns)) +
-        ";");
+    out_.line("const int column = tileColumn + " + (added ? "addedColumn + j" : placeOfColumn("j")) + ";");
     if (dims_.n % tile_.columns != 0) out_.line("if (column >= " + decimal(dims_.n) + ") continue;");
     parts_.decodeVariables("column", dims_.columns);
     parts_.store(sum(vector == 1 ? "j" : "j + v"), vector);

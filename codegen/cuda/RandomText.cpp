@@ -64,13 +64,16 @@ std::optional<Line> lineOf(const Stage& s, ExprId id, size_t variables) {
 
 class RandomText {
  public:
-  RandomText(CudaScalars& scalars, std::span<const Scalar> args, const std::optional<std::string>& base, int width)
-      : scalars_(scalars),
+  RandomText(CudaText& out, CudaScalars& scalars, std::span<const Scalar> args, const std::optional<std::string>& base,
+             const Lanes& lanes)
+      : out_(out),
+        scalars_(scalars),
         seed_(text(args[0])),
         draw_(text(args[1])),
         element_(base ? "(" + *base + " + v)" : text(args[2])),
-        number_(base && width % 4 == 0 ? "(unsigned)v" : "(unsigned)" + element_),
-        base_(base) {}
+        number_(base && lanes.width % 4 == 0 ? "(unsigned)v" : "(unsigned)" + element_),
+        base_(base),
+        lanes_(lanes) {}
 
   Scalar uniform(ir::DType t) {
     if (t == ir::DType::F64) return uniformOf(t, pair());
@@ -95,9 +98,21 @@ class RandomText {
   /// The block of Philox that has the element, as the name of its words. 2^shift elements share it.
   std::string blockOf(int shift) {
     scalars_.declare(kPhilox);
+    if (base_ && lanes_.before) return blocksOfAll(shift);
     const std::string by = " >> " + decimal(shift);
     const std::string counter = shift == 0 ? element_ : base_ ? "(" + *base_ + by + ") + (v" + by + ")" : element_ + by;
     return scalars_.variable("uint4", "tenc_philox(" + counter + ", " + draw_ + ", " + seed_ + ")");
+  }
+  /// The same, of blocks of all lanes.
+  std::string blocksOfAll(int shift) {
+    const int count = std::max(1, lanes_.width >> shift);
+    std::string blocks;
+    for (int n = 0; n < count; ++n)
+      blocks += (n == 0 ? "" : ", ") + ("tenc_philox((" + *base_ + " >> " + decimal(shift) + ") + " + decimal(n)) +
+                ", " + draw_ + ", " + seed_ + ")";
+    const std::string name = out_.fresh("w");
+    out_.insert(*lanes_.before, "const uint4 " + name + "[] = {" + blocks + "};");
+    return name + "[v >> " + decimal(shift) + "]";
   }
   Scalar word(const std::string& block, const std::string& number) {
     return scalars_.named("tenc_word(" + block + ", " + number + ")", Repr::I32);
@@ -106,10 +121,12 @@ class RandomText {
     return scalars_.named("tenc_words(" + block + ", " + number + ")", Repr::I64);
   }
 
+  CudaText& out_;
   CudaScalars& scalars_;
   const std::string seed_, draw_, element_;
   const std::string number_;  ///< has the low bits of the element's number
   const std::optional<std::string> base_;
+  const Lanes& lanes_;
 };
 
 }  // namespace
@@ -137,9 +154,9 @@ std::optional<std::string> baseOfLanes(const Stage& s, ExprId number, const Lane
   return "(" + sum + ")";
 }
 
-Scalar randomElement(CudaScalars& scalars, const Expr& random, std::span<const Scalar> args,
-                     const std::optional<std::string>& base, int width) {
-  RandomText text(scalars, args, base, width);
+Scalar randomElement(CudaText& out, CudaScalars& scalars, const Expr& random, std::span<const Scalar> args,
+                     const std::optional<std::string>& base, const Lanes& lanes) {
+  RandomText text(out, scalars, args, base, lanes);
   if (random.op == ir::OpKind::RandomUniform) return text.uniform(random.dtype);
   if (random.op == ir::OpKind::RandomNormal) return roundTo(text.normal(random.dtype), random.dtype);
   return integerOf(random.dtype, text.pair(), args[3], args[4]);

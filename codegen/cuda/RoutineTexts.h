@@ -5,9 +5,11 @@
 
 namespace tenc::codegen::cuda {
 
-/// Sorting: rows in shared memory by a bitonic network, longer ones by digits.
+/// Sorting: keys, rows in shared memory by a bitonic network, and the first of longer ones.
 extern const std::string_view kSortText;
-/// Rows that several blocks sort; needs kSortText.
+/// Longer rows by digits; needs kSortText.
+extern const std::string_view kDigitSortText;
+/// Rows that several blocks sort; needs kDigitSortText.
 extern const std::string_view kWideSortText;
 /// Maxima and minima that several threads write.
 extern const std::string_view kScatterText;

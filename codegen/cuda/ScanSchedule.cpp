@@ -64,7 +64,8 @@ std::optional<Schedule> scanSchedule(const Kernel& k) {
   const size_t inner = k.outer.size();
   int64_t points = 1, length = 0, along = 0, across = 0, width = kElements, cost = 1;
   for (const int64_t n : k.outer) points *= n;
-  const bool ordered = k.reductions[0].ordered;
+  const bool ordered = k.reductions[0].ordered;  // one thread goes through what the others load
+  if (ordered) width = 1;
   for (const Stage& s : k.stages) {
     if (!isScan(s)) continue;
     length = std::max(length, lengthOf(s));
@@ -89,7 +90,7 @@ std::optional<Schedule> scanSchedule(const Kernel& k) {
     const int64_t groups = (length + width - 1) / width;
     const auto ceiling = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
     int64_t team = std::clamp<int64_t>(ceiling(groups), 4, kWarp);
-    while (!ordered && team >= kWarp && team < kMostTeam && team < groups && points * team < kManyThreads) team *= 2;
+    while (team >= kWarp && team < kMostTeam && team < groups && points * team < kManyThreads) team *= 2;
     s.team = static_cast<int>(team);
     s.threads = static_cast<uint32_t>(std::max(team, kWarpsThreads));
     if (team > kWarp) s.threads = static_cast<uint32_t>(team);

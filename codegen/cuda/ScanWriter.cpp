@@ -1,6 +1,7 @@
 // Running reductions of rows and columns that a team of threads shares: elements of chunks in order, then chunks in
 // order.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "codegen/KernelShape.h"
@@ -75,6 +76,12 @@ class ScanWriter {
  private:
   bool rows() const { return schedule_.family == Schedule::Family::Rows; }
   int warps() const { return schedule_.team / 32; }
+  /// Results begin with the last row: of what the kernel before went through, such as for the totals of blocks, L2 has
+  /// the end.
+  bool backward() const {
+    return rows() && std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
+                                 [](const Stage& s) { return isScan(s) && !s.stores.empty(); });
+  }
   static std::string type(const ScalarReducer& r) { return std::string(registerType(reprOf(r.accumulator()))); }
 
   void openPoints() {
@@ -96,8 +103,10 @@ class ScanWriter {
     }
     const std::string own = rows() && side > 1 ? " + threadIdx.x / " + decimal(schedule_.team) : "";
     out_.line("#pragma unroll 1");
-    out_.open("for (" + type + " point = " + cast + "blockIdx.x" + by + own + "; point < " + decimal(points) +
-              "; point += " + cast + "gridDim.x" + by + ")");
+    const std::string turn = backward() ? "turn" : "point";
+    out_.open("for (" + type + " " + turn + " = " + cast + "blockIdx.x" + by + own + "; " + turn + " < " +
+              decimal(points) + "; " + turn + " += " + cast + "gridDim.x" + by + ")");
+    if (backward()) out_.line("const " + type + " point = " + decimal(points - 1) + " - turn;");
     std::string number = "point";
     if (!rows()) {  // all threads of the block stay together
       out_.line("const bool inside = point + lane < " + decimal(points) + ";");
@@ -174,10 +183,12 @@ class ScanWriter {
     load(g);
     out_.line(t + " ran[" + each + "][" + decimal(schedule_.vector) + "], before[" + each + "];");
     if (!rows()) out_.line(t + " sum = " + identity + ";");
-    if (rows() && !ordered()) out_.line(t + " all[" + each + "];");
+    if (rows()) out_.line(t + " all[" + each + "];");
     run(g, r, identity);
-    if (!rows()) acrossRows(r);
-    if (rows() && !ordered()) acrossLanes(r);
+    if (rows())
+      acrossLanes(r);
+    else
+      acrossRows(r);
     if (!s.stores.empty()) results(g, r);
     if (!rows() || !schedule_.inWarps()) out_.line("__syncthreads();");  // before the totals of the next step
     out_.close();
@@ -255,19 +266,13 @@ class ScanWriter {
       out_.line(type(r) + " sum = " + identity + ";");
       out_.line("#pragma unroll");
       out_.open("for (int turn = 0; turn < " + lanes + "; ++turn)");
-      out_.line("const " + type(r) + " from = turn == 0 ? " + (ordered() ? "carry" : "sum") +
-                " : tenc_before(mask, sum, 1, " + width + ");");
+      out_.line("const " + type(r) + " from = turn == 0 ? sum : tenc_before(mask, sum, 1, " + width + ");");
       out_.open("if (lane % " + lanes + " == turn)");
       out_.line("sum = from;");
       accumulate(g, r);
       out_.close();
       out_.close();
-      if (ordered()) {
-        out_.line("before[c] = " + identity + ";");
-        out_.line("carry = tenc_of_lane(mask, sum, " + width + " - 1, " + width + ");");
-      } else {
-        out_.line("all[c] = sum;");
-      }
+      out_.line("all[c] = sum;");
     } else {
       accumulate(g, r);
     }
@@ -288,11 +293,10 @@ class ScanWriter {
     out_.close();
   }
 
-  /// Lanes whose vectors are a chunk, the host's if it has chunks.
+  /// Lanes whose vectors are a chunk, the host's if it has chunks; in strict order each element is one.
   int chunk() const {
-    return ordered() ? lanesOfWarp() : std::min(std::max(1, kScanChunk / schedule_.vector), lanesOfWarp());
+    return kernel_.reductions[0].ordered ? 1 : std::min(std::max(1, kScanChunk / schedule_.vector), lanesOfWarp());
   }
-  bool ordered() const { return kernel_.reductions[0].ordered; }
   int lanesOfWarp() const { return std::min(schedule_.team, 32); }
   int chunksOfWarp() const { return lanesOfWarp() / chunk(); }
 
@@ -308,11 +312,19 @@ class ScanWriter {
                 lanes + "] = all[c];");
       out_.line("__syncthreads();");
       out_.open("if (lane == 0)");
-      out_.line("#pragma unroll 16");
-      out_.open("for (int n = 0; n < " + decimal(schedule_.ahead * warps() * chunksOfWarp()) + "; ++n)");
-      out_.line("const " + type(r) + " chunk = totals[n];");
-      out_.line("totals[n] = carry;");
-      extend(r, "carry", "chunk");
+      // Some are loaded together, and then come one after the other.
+      const int64_t all = int64_t{schedule_.ahead} * warps() * chunksOfWarp(), together = std::gcd(all, int64_t{32});
+      out_.line("#pragma unroll 1");
+      out_.open("for (int n = 0; n < " + decimal(all) + "; n += " + decimal(together) + ")");
+      out_.line(type(r) + " chunk[" + decimal(together) + "];");
+      const std::string each = "for (int i = 0; i < " + decimal(together) + "; ++i)";
+      out_.line("#pragma unroll");
+      out_.line(each + " chunk[i] = totals[n + i];");
+      out_.line("#pragma unroll");
+      out_.open(each);
+      out_.line("totals[n + i] = carry;");
+      extend(r, "carry", "chunk[i]");
+      out_.close();
       out_.close();
       out_.close();
       out_.line("__syncthreads();");

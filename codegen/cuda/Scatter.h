@@ -30,9 +30,8 @@ struct ScatterPlan {
   int64_t unit = 1;  ///< elements between neighbouring places
   int64_t places = 0;
   int64_t own = 0;     ///< Atomic: elements that each block combines in shared memory first; 0: none
+  int64_t vector = 1;  ///< Short and Long: columns side by side that a thread combines
   int64_t length = 0;  ///< Short: of what is sorted, a power of two
-  int64_t share = 1;   ///< Long: blocks that sort
-  int64_t chunk = 0;   ///< Long: lines of each
   LaunchPlan launches;
 
   /// Names of unsigned types that have a place and a line's number.

@@ -15,10 +15,9 @@ using Form = ScatterPlan::Form;
 constexpr int64_t kMostSerial = 32;     // lines one after the other that are no worth a second launch
 constexpr int64_t kSerialThreads = 64;  // threads for each line of a loop that keep a GPU as busy
 constexpr int64_t kMostShort = 4096;  // lines that a block sorts in shared memory, half as many with places of 64 bits
+constexpr int64_t kSortOfThread = 8;  // of those
 constexpr int64_t kMostClear = 16;    // places for each line, of which the latest is kept
 constexpr int64_t kThreads = 256, kMostBlocks = 65536;
-// Of blocks that sort: a tile is what they rank at a time (WideSortText.cpp).
-constexpr int64_t kTile = 2048, kSortBlocks = 264;
 
 bool loads(const Stage& s, uint32_t buffer, ExprId except) {
   for (ExprId id = 0; id < s.exprs.size(); ++id)
@@ -113,6 +112,18 @@ Schedule threadsFor(int64_t items) {
   return s;
 }
 
+/// The widest vectors of columns that the store allows.
+int64_t vectorOf(const Kernel& k, const ScatterPlan& p) {
+  constexpr int64_t kWidest = 8;
+  if (p.combined == kNoExpr || p.columnVars.empty()) return 1;
+  const Stage& s = k.stages[0];
+  int64_t width = kWidest;
+  while (width > 1 && (p.columnExtents.back() % width != 0 || width * costOf(s) > kLongCode ||
+                       !isVector(k, s, s.stores[0].access, p.columnVars.back(), static_cast<int>(width))))
+    width /= 2;
+  return width;
+}
+
 void planLatest(ScatterPlan& p) {
   LaunchPlan& l = p.launches;
   l.functions = {threadsFor(p.places), threadsFor(p.lines), l.schedule};
@@ -124,7 +135,7 @@ void planShort(ScatterPlan& p) {
   LaunchPlan& l = p.launches;
   p.length = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(p.lines, 2))));
   Schedule sort;
-  sort.threads = static_cast<uint32_t>(std::clamp<int64_t>(p.length / 2, 32, 1024));
+  sort.threads = static_cast<uint32_t>(std::clamp<int64_t>(p.length / kSortOfThread, 32, 1024));
   l.functions = {sort, l.schedule};
   l.launches = {SortShort, ShortSegments};
   l.workspaceBytes = static_cast<uint64_t>(p.lines) * (widthOf(p.placeType()) + widthOf(p.lineType()));
@@ -132,22 +143,15 @@ void planShort(ScatterPlan& p) {
 
 void planLong(ScatterPlan& p) {
   LaunchPlan& l = p.launches;
-  const int64_t tiles = (p.lines + kTile - 1) / kTile;
-  p.share = std::clamp<int64_t>(p.lines / kTile, 1, kSortBlocks);
-  p.chunk = (tiles + p.share - 1) / p.share * kTile;
-  p.share = (p.lines + p.chunk - 1) / p.chunk;
-  Schedule sort, scan;
-  sort.threads = scan.threads = kThreads;
-  sort.blocks = static_cast<uint32_t>(p.share);
-  l.functions = {threadsFor(p.lines), sort, scan, sort, l.schedule};
-  l.launches = {NumberLines};
-  for (int64_t places = p.places - 1; places > 0; places >>= 8)
-    for (const uint32_t step : {CountDigits, ScanDigits, MoveLines}) l.launches.push_back(step);
+  const WideSort sort = sortOf(p);
+  l.functions = sort.functions();
+  l.functions[NumberLines] = threadsFor(p.lines);
+  l.functions.push_back(l.schedule);
+  int64_t digits = 0;
+  for (int64_t places = p.places - 1; places > 0; places >>= 8) ++digits;
+  l.launches = WideSort::launches(digits);
   l.launches.push_back(LongSegments);
-  constexpr uint64_t kDigits = 256, kState = 20;
-  const uint64_t place = widthOf(p.placeType()), line = widthOf(p.lineType()), lines = static_cast<uint64_t>(p.lines);
-  l.workspaceBytes =
-      sortOffset(p) + 2 * lines * (place + line) + kDigits * static_cast<uint64_t>(p.share) * line + kState;
+  l.workspaceBytes = sortOffset(p) + sort.bytes();
 }
 
 }  // namespace
@@ -156,6 +160,8 @@ uint64_t sortOffset(const ScatterPlan& p) {
   constexpr uint64_t kAlignment = 16;
   return (static_cast<uint64_t>(p.lines) * widthOf(p.placeType()) + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+WideSort sortOf(const ScatterPlan& p) { return {1, p.lines, static_cast<int64_t>(widthOf(p.placeType())), true}; }
 
 std::string ScatterPlan::placeType() const { return places < int64_t{1} << 31 ? "unsigned" : "unsigned long long"; }
 
@@ -183,7 +189,8 @@ std::optional<ScatterPlan> planScatter(const Kernel& k) {
   p.form = formOf(k, p);
   const bool isQuick = serial <= kMostSerial || beside / kSerialThreads >= serial;
   if (p.form != Form::Atomic && isQuick) return std::nullopt;
-  p.launches.schedule = threadsFor(p.lines * p.columns);
+  if (p.form == Form::Short || p.form == Form::Long) p.vector = vectorOf(k, p);
+  p.launches.schedule = threadsFor(p.lines * (p.columns / p.vector));
   switch (p.form) {
     case Form::Atomic: planOwn(k, p); break;
     case Form::Latest: planLatest(p); break;

@@ -2,10 +2,12 @@
 #include <limits>
 
 #include "codegen/KernelShape.h"
+#include "codegen/cuda/FlatPlan.h"
 #include "codegen/cuda/LoopVariables.h"
 #include "codegen/cuda/RoutineTexts.h"
 #include "codegen/cuda/Scatter.h"
 #include "codegen/cuda/ScatterSteps.h"
+#include "codegen/cuda/StageVectors.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -70,11 +72,17 @@ class ScatterWriter {
   };
   /// `for` over lines, or what else there are as many of, and columns.
   Point openPoints() {
-    const std::string type = openNumbers("point", plan_.lines * plan_.columns);
-    std::vector<int64_t> extents = {plan_.lines, plan_.columns};
+    const int64_t columns = plan_.columns / plan_.vector;
+    const std::string type = openNumbers("point", plan_.lines * columns);
+    std::vector<int64_t> extents = {plan_.lines, columns};
     if (!columnsSideBySide_) std::swap(extents[0], extents[1]);
     std::vector<std::string> both = decodePoint(out_, "point", type, extents, {}, 1);
     if (!columnsSideBySide_) std::swap(both[0], both[1]);
+    if (plan_.vector > 1) {
+      const std::string first = out_.fresh("column");
+      out_.line("const " + type + " " + first + " = " + both[1] + " * " + decimal(plan_.vector) + ";");
+      both[1] = first;
+    }
     return {type, both[0], both[1]};
   }
 
@@ -213,20 +221,23 @@ class ScatterWriter {
     module_.need(kSortText);
     const std::string length = decimal(plan_.length), lines = decimal(plan_.lines), threads = decimal(threads_);
     out_.line("__shared__ tenc_pairs<" + place_ + ", " + length + "> pairs;");
+    out_.line("typedef tenc_placed_key<" + place_ + "> Pair;");
     declareShort("");
+    if (mayFault(stage_)) out_.line("#pragma unroll 1");  // reports keep loads apart anyway
     out_.open("for (int line = threadIdx.x; line < " + length + "; line += " + threads + ")");
     out_.open("if (line < " + lines + ")");
     setLine("line", "int");
     setNoColumn();
     StageWriter at = point();
-    out_.line("pairs.put(line, " + placeOf(at) + ", line);");
+    out_.line("pairs.set(line, Pair::of(" + placeOf(at) + ", line));");
     out_.otherwise();
-    out_.line("pairs.put(line, ~(" + place_ + ")0, ~0u);");
+    out_.line("pairs.set(line, Pair::of(~(" + place_ + ")0, ~0u));");
     out_.close();
     out_.close();
     out_.line("tenc_bitonic<" + length + ", " + length + ", " + threads + ">(pairs);");
+    out_.line("#pragma unroll 1");
     out_.line("for (int n = threadIdx.x; n < " + lines + "; n += " + threads +
-              ") places[n] = pairs.key(n), numbers[n] = pairs.place(n);");
+              ") places[n] = pairs.get(n).key(), numbers[n] = pairs.get(n).place();");
   }
   void declareShort(const std::string& qualifier) {
     out_.line(qualifier + place_ + "* const places = (" + qualifier + place_ + "*)" + work_ + ";");
@@ -239,21 +250,18 @@ class ScatterWriter {
   }
 
   void longSteps() {
-    module_.need(kSortText);
-    module_.need(kWideSortText);
     out_.line("typedef tenc_order<" + place_ + ", " + place_ + ", 0, 0ull, false> order_of;");
-    out_.line("typedef tenc_wide<order_of, " + line_ + "> wide;");
-    out_.line("const wide w = {(const " + place_ + "*)" + work_ + ", " + work_ + " + " + decimal(sortOffset(plan_)) +
-              "ull, 1, " + decimal(plan_.lines) + ", " + decimal(plan_.chunk) + ", " + decimal(plan_.share) + "};");
+    sortOf(plan_).declare(module_, "(const " + place_ + "*)" + work_,
+                          work_ + " + " + decimal(sortOffset(plan_)) + "ull", -1);
     switch (function_) {
       case NumberLines: return numberLines();
       case CountDigits: return out_.line("tenc_wide_count(w);");
       case ScanDigits: return out_.line("tenc_wide_scan(w);");
-      case MoveLines: return out_.line("tenc_wide_scatter(w);");
+      case MoveLines: return out_.line("tenc_wide_move(w, (" + line_ + ")0, (" + place_ + "*)0, (long long*)0);");
       default:
-        out_.line("const tenc_keyed<order_of, " + line_ + "> sorted = w.keyed(0, w.state(0)->from);");
-        out_.line("const " + place_ + "* const places = sorted.keys ? sorted.keys : w.x;");
-        return segments("(sorted.keys ? sorted.places[", "] : ", ")");
+        out_.line("const tenc_unsorted<order_of, " + line_ + "> sorted = w.source(0, w.state(0)->from);");
+        out_.line("const " + place_ + "* const places = sorted.elements;");
+        return segments("(sorted.places ? sorted.places[", "] : ", ")");
     }
   }
   void numberLines() {
@@ -302,40 +310,87 @@ class ScatterWriter {
               "[" + position() + "] = " + value + ";");
   }
 
-  /// Some updates at a time, so that they are loaded together.
+  /// What is asked of the line is loaded together. The first update, which most places have alone; then some at a time,
+  /// so that they are loaded together.
   void combineAll(const Point& p, const auto& number) {
-    const std::string type(memoryType(dtype())), lines = decimal(plan_.lines), many = decimal(together());
-    out_.line("if (" + p.line + " > 0 && places[" + p.line + " - 1] == place) continue;");
+    const std::string type = StageVectors::type(kernel_, store_.access.buffer, static_cast<int>(plan_.vector)),
+                      lines = decimal(plan_.lines), many = decimal(together());
+    const std::string line = out_.fresh("line");
+    out_.line("const " + p.type + " " + line + " = " + number(p.line) + ", next = min(" + p.line + " + 1, (" + p.type +
+              ")" + decimal(plan_.lines - 1) + ");");
+    out_.line("const " + place_ + " before = places[max(" + p.line + " - 1, (" + p.type +
+              ")0)], after = places[next];");
+    out_.line("if (" + p.line + " > 0 && before == place) continue;");
     out_.line("const " + indexType() + " at = " + position() + ";");
-    out_.line(type + " sum = " + to_ + "[at];");
+    out_.line(type + " sum = tenc_load<" + type + ">(" + to_ + " + at);");
+    out_.line(p.type + " first = " + p.line + " + 1;");
+    out_.line("bool more = first < " + lines + " && after == place;");
+    out_.open("");
+    out_.line(type + " update;");
+    out_.line("const " + p.type + " line = " + line + ";");
+    computeUpdate(p, "update");
+    combine("update");
+    out_.close();
     out_.line("#pragma unroll 1");
-    out_.open("for (" + p.type + " first = " + p.line + ";; first += " + many + ")");
+    out_.open("for (; more; first += " + many + ")");
     out_.line(type + " update[" + many + "];");
     out_.line("bool has[" + many + "];");
     out_.line("#pragma unroll");
     out_.open("for (int n = 0; n < " + many + "; ++n)");
     out_.line("has[n] = first + n < " + lines + " && places[first + n] == place;");
-    out_.line("const " + p.type + " nth = has[n] ? first + n : " + p.line + ";");
+    out_.line("const " + p.type + " nth = has[n] ? first + n : first;");
     out_.line("const " + p.type + " line = " + number("nth") + ";");
-    setLine("line", p.type);
-    out_.line("update[n] = " + scalars_.toMemory(point().value(plan_.update), dtype()) + ";");
+    computeUpdate(p, "update[n]");
     out_.close();
     out_.line("#pragma unroll");
     out_.open("for (int n = 0; n < " + many + "; ++n)");
     out_.open("if (has[n])");
+    combine("update[n]");
+    out_.close();
+    out_.close();
+    out_.line("more = has[" + many + " - 1];");
+    out_.close();
+    out_.line("tenc_write(" + to_ + " + at, sum);");
+  }
+  void openVector() {
+    out_.line("#pragma unroll");
+    out_.open("for (int v = 0; v < " + decimal(plan_.vector) + "; ++v)");
+  }
+  /// The update by line `line` of the columns side by side that a thread has.
+  void computeUpdate(const Point& p, const std::string& to) {
+    setLine("line", p.type);
+    StageVectors vectors(kernel_, stage_, plan_.columnVars.empty() ? 0 : plan_.columnVars.back(),
+                         static_cast<int>(plan_.vector));
+    vectors.loadFrom(stage_.exprs[plan_.combined].args[0], "sum");
+    vectors.keepIn(0, "sum");
+    StageWriter first = point();
+    vectors.load(out_, first);
+    openVector();
+    const KernelNames all = names_;
+    if (plan_.vector > 1) {
+      std::string& column = names_.outer[plan_.columnVars.back()];
+      const std::string own = out_.fresh("i");
+      out_.line("const " + p.type + " " + own + " = " + column + " + v;");
+      column = own;
+    }
+    StageWriter at = point();
+    vectors.give(at);
+    out_.line(to + ".at[v] = " + scalars_.toMemory(at.value(plan_.update), dtype()) + ";");
+    out_.close();
+    names_ = all;
+  }
+  void combine(const std::string& update) {
+    openVector();
     const Expr& e = stage_.exprs[plan_.combined];
-    Scalar both[] = {scalars_.fromMemory("sum", dtype()), scalars_.fromMemory("update[n]", dtype())};
-    out_.line("sum = " + scalars_.toMemory(scalars_.elementwise(e.op, dtype(), e.dtype, both, e.fault), dtype()) + ";");
+    Scalar both[] = {scalars_.fromMemory("sum.at[v]", dtype()), scalars_.fromMemory(update + ".at[v]", dtype())};
+    out_.line("sum.at[v] = " + scalars_.toMemory(scalars_.elementwise(e.op, dtype(), e.dtype, both, e.fault), dtype()) +
+              ";");
     out_.close();
-    out_.close();
-    out_.line("if (!has[" + many + " - 1]) break;");
-    out_.close();
-    out_.line(to_ + "[at] = sum;");
   }
   int64_t together() const {
-    constexpr int64_t kMost = 8;
-    int64_t many = kMost;
-    while (many > 1 && many * costOf(stage_) > kLongCode) many /= 2;
+    constexpr int64_t kMost = 8, kMostBytes = 64;  // in registers, of which more would leave fewer threads
+    int64_t many = std::clamp<int64_t>(kMostBytes / (plan_.vector * ir::byteSize(dtype())), 1, kMost);
+    while (many > 1 && many * plan_.vector * costOf(stage_) > kLongCode) many /= 2;
     return many;
   }
 
@@ -357,36 +412,6 @@ class ScatterWriter {
 };
 
 }  // namespace
-
-// max and min by an operation that leaves the element alone where it stands as it would be: most updates do.
-const std::string_view kScatterText = R"cuda(
-template <bool greatest>
-__device__ void tenc_atomic_extreme(float* to, float v) {
-  unsigned* const bits = (unsigned*)to;
-  unsigned seen = *(volatile unsigned*)bits;
-  for (;;) {
-    const float before = __uint_as_float(seen);
-    const unsigned made = __float_as_uint(greatest ? tenc_maximum(before, v) : tenc_minimum(before, v));
-    if (made == seen) return;
-    const unsigned had = atomicCAS(bits, seen, made);
-    if (had == seen) return;
-    seen = had;
-  }
-}
-template <bool greatest>
-__device__ void tenc_atomic_extreme(double* to, double v) {
-  unsigned long long* const bits = (unsigned long long*)to;
-  unsigned long long seen = *(volatile unsigned long long*)bits;
-  for (;;) {
-    const double before = __longlong_as_double((long long)seen);
-    const unsigned long long made = (unsigned long long)__double_as_longlong(greatest ? tenc_maximum(before, v) : tenc_minimum(before, v));
-    if (made == seen) return;
-    const unsigned long long had = atomicCAS(bits, seen, made);
-    if (had == seen) return;
-    seen = had;
-  }
-}
-)cuda";
 
 std::string writeScatter(const Kernel& kernel, const ScatterPlan& plan, Module& module, const KernelNames& names,
                          const std::string& work, size_t function) {

@@ -11,6 +11,7 @@
 #include "codegen/cuda/CudaText.h"
 #include "codegen/cuda/FlatPlan.h"
 #include "codegen/cuda/NativeTrips.h"
+#include "codegen/cuda/OnlineSums.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/RowShift.h"
 #include "codegen/cuda/ScanSchedule.h"
@@ -54,6 +55,21 @@ int vectorOfPoints(const Kernel& k) {
   }
   while (width > 1 && width * cost > kMostCode / 4) width /= 2;
   return static_cast<int>(width);
+}
+
+/// Where instructions take longer than memory, accesses of 8 bytes are as good, and half the code; not of random
+/// numbers, four of which come from one block.
+int vectorOfCode(const Kernel& k, int width) {
+  constexpr int64_t kHeavy = 190, kEnoughBytes = 8;
+  int64_t cost = 0, bytes = static_cast<int64_t>(kVectorBytes);
+  for (const Stage& s : k.stages) {
+    cost += costOf(s);
+    for (const Expr& e : s.exprs)
+      if (e.kind == Expr::Kind::Random) return width;
+  }
+  for (const Buffer& b : k.buffers) bytes = std::min(bytes, static_cast<int64_t>(ir::byteSize(b.dtype)));
+  while (width > 1 && width * bytes > kEnoughBytes && width * cost > kHeavy) width /= 2;
+  return width;
 }
 
 bool isLoop(const Kernel& k, const Stage& s) { return !isSerial(k, s) && trips(s.innerLo, s.innerHi) > 1; }
@@ -115,6 +131,8 @@ class RowChoice {
     const int64_t warp = lanes(), block = warps(kMostOfBlock), whole = warps(kMostThreads);
     if (inner_ <= kWarpRow && fits(warp) && !isLong(warp) && !shared_)
       set(warp, 128, true);
+    else if (const std::optional<OnlineSum> online = onlineSum(kernel_); online && online->alone && !shared_)
+      onlineRows();
     else if (fits(block) && !shared_)
       set(block, block, true);
     else if (fits(whole) && registersOf(kernel_, held(whole)) <= kRegistersOfWhole && !shared_)
@@ -137,7 +155,9 @@ class RowChoice {
   /// Whole warps of a block, of whose threads each has some vectors.
   int64_t warps(int64_t most) const {
     constexpr int64_t kMore = 2;
-    const int64_t least = std::max(kGroups, (groups_ + most - 1) / most);
+    int64_t some = kGroups;
+    while (some > 1 && some * schedule_.vector * cost_ > kLongCode) some /= 2;
+    const int64_t least = std::max(some, (groups_ + most - 1) / most);
     int64_t best = 0;
     for (int64_t each = least; each <= least + kMore; ++each) {
       const int64_t team = wholeWarps((groups_ + each - 1) / each, most);
@@ -184,6 +204,15 @@ class RowChoice {
     return false;
   }
 
+  /// Rows that are read once and not kept: where there are enough, blocks are small, so that some load while others
+  /// compute.
+  void onlineRows() {
+    constexpr int64_t kVectors = 8, kLeast = 128, kMost = 256, kEnough = 4 * kMultiprocessors;
+    const int64_t most = points_ < kEnough ? kMostOfBlock : kMost;
+    const int64_t team = std::max(kLeast, wholeWarps(groups_ / kVectors, most));
+    set(team, team, false);
+  }
+
   void longRows() {
     const int64_t team = wholeWarps(groups_, kMostOfBlock);
     set(team, team, false);
@@ -200,7 +229,7 @@ class RowChoice {
 /// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do. The order of a sum is
 /// that of the team, which follows from the shape alone.
 Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
-  constexpr int64_t kLeastOfThread = 16, kMostTeam = 16;
+  constexpr int64_t kLeastOfThread = 16, kMostTeam = 32;
   Schedule s;
   s.family = Schedule::Family::Columns;
   s.vector = vector;
@@ -266,6 +295,7 @@ Schedule pointSchedule(const Kernel& k, int64_t points, int64_t inner) {
     s.family = Schedule::Family::Flat;
     s.vector = flat;
   }
+  s.vector = vectorOfCode(k, s.vector);
   if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
   // Few threads with a loop each: rather more of them.
   while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
@@ -293,10 +323,16 @@ std::vector<bool> varying(const Stage& s, size_t variable) {
   return varies;
 }
 
+int64_t costOf(const Expr& e) {
+  constexpr int64_t kErf = 16, kRandom = 100;  // erf of f32 is two short polynomials
+  if (e.kind == Expr::Kind::Random) return kRandom;
+  if (e.kind != Expr::Kind::Op) return 1;
+  return e.op == ir::OpKind::Erf && e.dtype != ir::DType::F64 ? kErf : elementwiseCost(e.op, e.dtype);
+}
+
 int64_t costOf(const Stage& s) {
   int64_t cost = 0;
-  for (const Expr& e : s.exprs)
-    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
+  for (const Expr& e : s.exprs) cost += costOf(e);
   return cost;
 }
 
@@ -347,13 +383,15 @@ std::string Schedule::text() const {
   if (family == Family::Tiles)
     s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " +
          (tile.onTensorCores()
-              ? decimal(tile.warpRows) + " x " + decimal(tile.warpColumns) + " of them a warp on tensor cores, " +
+              ? (groups > 0 ? "64 rows of them a warpgroup, "
+                            : decimal(tile.warpRows) + " x " + decimal(tile.warpColumns) +
+                                  " of them a warp on tensor cores, ") +
                     decimal(stages) + " stages of " + decimal(tile.depth) + " terms"
               : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread" +
                     (tile.parts > 1 ? ", " + decimal(tile.parts) + " parts of the terms side by side" : ""));
   if (family == Family::Attention)
     s += decimal(tile.rows) + " queries a block by " + decimal(tile.columns) + " keys at a time" +
-         (tile.onTensorCores() ? ", on tensor cores" : "");
+         (tile.onTensorCores() ? groups > 0 ? ", by warpgroups" : ", on tensor cores" : "");
   if (family == Family::Trips) s += "a trip a thread";
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
   if (scan) s += ", running";

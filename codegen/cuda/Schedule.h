@@ -48,8 +48,11 @@ struct Schedule {
   int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner
   int team = 1;    ///< threads that share an outer point
   Tile tile;
-  Pieces a, b;        ///< on tensor cores
-  int stages = 0;     ///< the same: tiles of terms that are in shared memory, or on their way to it
+  Pieces a, b;          ///< on tensor cores
+  uint32_t shared = 0;  ///< bytes of dynamic shared memory
+  int resident = 1;     ///< blocks that must fit on a multiprocessor, by their registers
+  int groups = 0;       ///< warpgroups that multiply; 0: warps do
+  int stages = 0;     ///< of products on tensor cores: tiles of terms that are in shared memory, or on their way to it
   size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
@@ -73,6 +76,7 @@ inline constexpr uint64_t kVectorBytes = 16;      ///< of the widest access
 /// What the architecture has that schedules depend on.
 struct Features {
   bool tensorCores = true;  ///< mma.sync of f16 and bf16 by 16 terms, and copies past registers (cp.async)
+  bool warpgroups = false;  ///< wgmma of f16 and bf16
   bool fast = false;        ///< --fp=fast: weights of attention are rounded to 16 bits
 };
 
@@ -111,10 +115,14 @@ bool isAcrossRows(const Kernel& kernel, const Stage& stage, const Access& load);
 /// Straight code that NVRTC takes long for, in units of elementwiseCost.
 inline constexpr int64_t kLongCode = 512;
 
+/// Elements of a column whose loads are under way together, where few threads have any.
+inline constexpr int kColumnLoads = 16;
+
 /// Which expressions of the stage vary with a loop variable.
 std::vector<bool> varying(const Stage& stage, size_t variable);
 
-/// What a point of the stage costs, in units of elementwiseCost.
+/// What a value costs, or a point of a stage, in units of elementwiseCost.
+int64_t costOf(const Expr& expr);
 int64_t costOf(const Stage& stage);
 
 /// Whether the stage's inner points are visited in order.

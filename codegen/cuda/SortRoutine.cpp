@@ -12,13 +12,10 @@ using ir::OpKind;
 
 constexpr int64_t kMostThreads = 256, kMostBlocks = 65536;
 constexpr int64_t kBlocksWithMemory = 256;  // with memory of the device for each: more than run at a time on most GPUs
-// Of a row that several blocks sort: a pass is three launches, which take as long as one block does for some thousand
-// elements. Fewer elements a block fill fewer sectors of each digit.
-constexpr int64_t kLeastWide = 32768, kElementsOfBlock = 8192, kWideBlocks = 264;
-constexpr int64_t kTile = 2048;  // elements that a block ranks at a time
 constexpr int64_t kWarpsOfBest = 4;
-
-enum Step : size_t { Begin, Count, Scan, Scatter, Finish, kSteps };
+constexpr int64_t kMostItems = 16;     // of a thread that sorts by digits: more fill more sectors of each digit
+constexpr int64_t kPairsOfThread = 8;  // of a bitonic network
+constexpr uint64_t kDigits = 256;
 
 struct Plan {
   enum class Form : uint8_t { Best, Short, Select, Long, Wide } form = Form::Long;
@@ -26,23 +23,18 @@ struct Plan {
   int64_t length = 0;    ///< of rows in shared memory: a power of two
   int64_t together = 1;  ///< rows of a block
   uint32_t threads = kMostThreads, blocks = 1;
-  int64_t share = 1;       ///< Wide: blocks of a row
-  int64_t chunk = 0;       ///< Wide: elements of a block
-  uint64_t pairBytes = 0;  ///< of a key and a place in memory of the device
+  bool placed = false;  ///< places are results
+  int64_t width = 4;    ///< bytes of an element
   bool isNarrow() const { return n < int64_t{1} << 31; }
-  uint64_t placeBytes() const { return isNarrow() ? 4 : 8; }
+  WideSort wide() const { return {rows, n, width, placed}; }
 };
 
 uint32_t blocksFor(int64_t items, int64_t most) { return static_cast<uint32_t>(std::clamp<int64_t>(items, 1, most)); }
 
 /// Several blocks a row, where few rows are long.
-bool isWide(Plan& p) {
-  p.share = std::min(p.n / kElementsOfBlock, kWideBlocks / std::max<int64_t>(p.rows, 1));
-  if (p.n < kLeastWide || p.share < 2) return false;
-  const int64_t tiles = (p.n + kTile - 1) / kTile;
-  p.chunk = (tiles + p.share - 1) / p.share * kTile;
-  p.share = (p.n + p.chunk - 1) / p.chunk;
-  return true;
+bool isWide(const Plan& p) {
+  constexpr int64_t kLeast = 32768, kMostRows = 132;
+  return p.n >= kLeast && p.rows <= kMostRows;
 }
 
 /// A warp a row, where a lane has each of the first k: of short rows, and of long ones if there are enough of them.
@@ -53,9 +45,10 @@ bool isFewOfMany(const Plan& p, int64_t mostShort) {
 
 Plan planOf(const ir::Op& op) {
   const ir::Type& x = op.operand(0)->type;
-  const int64_t width = ir::byteSize(x.dtype);
-  const int64_t mostShort = width == 8 ? 2048 : 4096, mostSelected = 1024;
   Plan p;
+  p.width = ir::byteSize(x.dtype);
+  p.placed = op.kind != OpKind::Sort;
+  const int64_t mostShort = p.width == 8 ? 2048 : 4096, mostSelected = 1024;
   p.n = x.shape.back();
   p.rows = 1;
   for (size_t d = 0; d + 1 < x.shape.size(); ++d) p.rows *= x.shape[d];
@@ -71,8 +64,7 @@ Plan planOf(const ir::Op& op) {
     p.length = 1;
     while (p.length < p.n) p.length *= 2;
     while (p.together * p.length < 512 && p.together < p.rows) p.together *= 2;
-    const int64_t pairs = p.together * p.length / 2;
-    p.threads = static_cast<uint32_t>(std::clamp<int64_t>(pairs, 32, pairs > 1024 ? 1024 : 256));
+    p.threads = static_cast<uint32_t>(std::clamp<int64_t>(p.together * p.length / kPairsOfThread, 32, 512));
     p.blocks = blocksFor((p.rows + p.together - 1) / p.together, kMostBlocks);
     return p;
   }
@@ -83,23 +75,13 @@ Plan planOf(const ir::Op& op) {
     p.blocks = blocksFor(p.rows, kMostBlocks);
     return p;
   }
-  p.pairBytes = (width == 8 ? 8 : 4) + p.placeBytes();
   if (isWide(p)) {
     p.form = Plan::Form::Wide;
-    p.blocks = static_cast<uint32_t>(p.rows * p.share);
+    p.blocks = static_cast<uint32_t>(p.rows * p.wide().share());
     return p;
   }
   p.blocks = blocksFor(p.rows, kBlocksWithMemory);
   return p;
-}
-
-/// Begin, a pass for each byte of an element, Finish.
-std::vector<uint32_t> launchesOf(const ir::Op& op) {
-  std::vector<uint32_t> launches{Begin};
-  for (int64_t pass = 0; pass < ir::byteSize(op.operand(0)->type.dtype); ++pass)
-    for (const uint32_t step : {Count, Scan, Scatter}) launches.push_back(step);
-  launches.push_back(Finish);
-  return launches;
 }
 
 /// The bits of an element as unsigned numbers: their type, the kind of tenc_order, and infinity's.
@@ -135,18 +117,17 @@ struct Results {
   }
 };
 
-void writeWide(const Plan& p, CudaText& out, const std::string& row, const Results& results, const std::string& work,
+void writeWide(const Plan& p, Module& module, const std::string& row, const Results& results, const std::string& work,
                size_t step) {
-  out.line("typedef tenc_wide<order_of, " + std::string(p.isNarrow() ? "unsigned" : "unsigned long long") + "> wide;");
-  out.line("const wide w = {" + row + ", (unsigned char*)" + work + ", " + decimal(p.rows) + ", " + decimal(p.n) +
-           ", " + decimal(p.chunk) + ", " + decimal(p.share) + "};");
+  p.wide().declare(module, row, work, p.width - 1);
+  CudaText& out = module.text;
   switch (step) {
-    case Begin: return out.line("tenc_wide_begin(w);");
-    case Count: return out.line("tenc_wide_count(w);");
-    case Scan: return out.line("tenc_wide_scan(w);");
-    case Scatter: return out.line("tenc_wide_scatter(w);");
+    case WideSort::Begin: return out.line("tenc_wide_begin(w);");
+    case WideSort::Count: return out.line("tenc_wide_count(w);");
+    case WideSort::Scan: return out.line("tenc_wide_scan(w);");
     default:
-      return out.line("tenc_wide_finish(w, " + decimal(p.k) + ", " + results.values + ", " + results.places + ");");
+      return out.line("tenc_wide_move(w, (" + std::string(p.isNarrow() ? "unsigned" : "unsigned long long") + ")" +
+                      decimal(p.k) + ", " + results.values + ", " + results.places + ");");
   }
 }
 
@@ -161,18 +142,13 @@ LaunchPlan planSort(const ir::Op& op) {
   LaunchPlan plan;
   plan.schedule.blocks = p.blocks;
   plan.schedule.threads = p.threads;
-  const uint64_t pairs = 2 * p.pairBytes * static_cast<uint64_t>(p.n);
-  if (p.form != Plan::Form::Wide) {
-    plan.workspaceBytes = p.blocks * pairs;
-    return plan;
-  }
-  constexpr uint64_t kDigits = 256, kState = 20;
-  plan.workspaceBytes =
-      static_cast<uint64_t>(p.rows) * (pairs + kDigits * static_cast<uint64_t>(p.share) * p.placeBytes() + kState);
-  plan.functions.assign(kSteps, plan.schedule);
-  plan.functions[Begin].blocks = 1;
-  plan.functions[Scan].blocks = static_cast<uint32_t>(p.rows);
-  plan.launches = launchesOf(op);
+  if (p.form == Plan::Form::Long)
+    plan.workspaceBytes =
+        p.blocks * 2 * static_cast<uint64_t>(p.n * (p.width + (p.placed ? (p.isNarrow() ? 4 : 8) : 0)));
+  if (p.form != Plan::Form::Wide) return plan;
+  plan.workspaceBytes = p.wide().bytes();
+  plan.functions = p.wide().functions();
+  plan.launches = WideSort::launches(p.width);
   return plan;
 }
 
@@ -192,12 +168,15 @@ void writeSort(const ir::Op& op, Module& module, const KernelNames& names, const
       break;
     case Plan::Form::Select: call = "tenc_select<order_of, " + decimal(p.length) + ">(faults, "; break;
     case Plan::Form::Long:
-      call = "tenc_sort_long<order_of, unsigned" + std::string(p.isNarrow() ? ">" : " long long>") + "(faults, ";
+      module.need(kDigitSortText);
+      call = "tenc_sort_long<order_of, " + std::string(p.placed ? "true, " : "false, ") +
+             decimal(p.width == 8 ? kMostItems / 2 : kMostItems) + ", unsigned" + (p.isNarrow() ? "" : " long long") +
+             ">(faults, ";
       break;
-    case Plan::Form::Wide: module.need(kWideSortText); return writeWide(p, out, row, results, work, function);
+    case Plan::Form::Wide: return writeWide(p, module, row, results, work, function);
   }
   out.line(call + row + ", " + decimal(p.rows) + ", " + decimal(p.n) + ", " + decimal(p.k) + ", " + results.values +
-           ", " + results.places + (p.pairBytes > 0 ? ", " + work : "") + ");");
+           ", " + results.places + (p.form == Plan::Form::Long ? ", " + work : "") + ");");
 }
 
 std::string describeSort(const ir::Op& op) {
@@ -208,9 +187,66 @@ std::string describeSort(const ir::Op& op) {
     case Plan::Form::Select: return "the first of a row each";
     case Plan::Form::Long: return "a row each, digit by digit";
     case Plan::Form::Wide:
-      return decimal(p.share) + " a row, digit by digit, in " + decimal(launchesOf(op).size()) + " launches";
+      return decimal(p.wide().share()) + " a row, digit by digit, in " + decimal(WideSort::launches(p.width).size()) +
+             " launches";
   }
   return "";
+}
+
+// Small tiles where there are few, so that all multiprocessors have one.
+int64_t WideSort::items() const {
+  constexpr int64_t kTiles = 264, kLeastItems = 4;
+  int64_t items = width == 8 ? kMostItems / 2 : kMostItems;
+  while (items > kLeastItems && rows * n < kTiles * kMostThreads * items) items /= 2;
+  return items;
+}
+
+int64_t WideSort::chunk() const {
+  constexpr int64_t kMostShare = 1056;  // of all rows: as many as a GPU holds at a time
+  const int64_t tile = kMostThreads * items(), tiles = (n + tile - 1) / tile;
+  const int64_t most = std::clamp<int64_t>(kMostShare / std::max<int64_t>(rows, 1), 1, std::max<int64_t>(tiles, 1));
+  return (tiles + most - 1) / most * tile;
+}
+
+int64_t WideSort::share() const { return (n + chunk() - 1) / chunk(); }
+
+uint64_t WideSort::bytes() const {
+  constexpr uint64_t kState = 32;
+  const uint64_t place = isNarrow() ? 4 : 8, elements = 2 * static_cast<uint64_t>(n),
+                 counts = kDigits * static_cast<uint64_t>(share() + 1);
+  return static_cast<uint64_t>(rows) *
+         (counts * place + kState + elements * (static_cast<uint64_t>(width) + (placed ? place : 0)));
+}
+
+std::vector<Schedule> WideSort::functions() const {
+  constexpr int64_t kScanBlocks = 32;  // of a row
+  constexpr int kResident = 4;         // each waits at several barriers for a tile
+  Schedule all;
+  all.threads = kMostThreads;
+  all.blocks = static_cast<uint32_t>(rows * share());
+  std::vector<Schedule> functions(kSteps, all);
+  functions[Begin].blocks = 1;
+  functions[Move].resident = kResident;
+  functions[Scan].blocks = static_cast<uint32_t>(rows * kScanBlocks);
+  return functions;
+}
+
+std::vector<uint32_t> WideSort::launches(int64_t digits) {
+  std::vector<uint32_t> launches{Begin};
+  for (int64_t pass = 0; pass < digits; ++pass)
+    for (const uint32_t step : {Count, Scan, Move}) launches.push_back(step);
+  return launches;
+}
+
+void WideSort::declare(Module& module, const std::string& row, const std::string& work, int64_t ends) const {
+  module.need(kSortText);
+  module.need(kDigitSortText);
+  module.need(kWideSortText);
+  CudaText& out = module.text;
+  out.line("typedef tenc_wide<order_of, " + std::string(placed ? "true, " : "false, ") + decimal(items()) +
+           ", unsigned" + (isNarrow() ? "" : " long long") + "> wide;");
+  out.line("const wide w = {" + row + ", (unsigned char*)" + work + ", " + decimal(rows) + ", " + decimal(n) + ", " +
+           decimal(chunk()) + ", " + decimal(share()) + ", " + (ends < 0 ? "~0u" : decimal(ends)) + "};");
 }
 
 }  // namespace tenc::codegen::cuda

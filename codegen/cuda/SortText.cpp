@@ -3,98 +3,40 @@
 namespace tenc::codegen::cuda {
 
 // Elements are compared by unsigned keys of as many bits, equal keys by their places: so that the order is stable, -0
-// equals +0, and every NaN is the largest.
+// equals +0, and every NaN is the largest. Sorting by digits is in DigitSortText.cpp.
 const std::string_view kSortText = R"cuda(
 // Element: the bits; Key: unsigned, or unsigned long long for 64 bits. kind: 0 unsigned, 1 signed, 2 float, whose infinity is given.
 template <class Element, class Key, int kind, unsigned long long infinity, bool descending>
 struct tenc_order {
   typedef Element element;
   typedef Key key;
+  // Whether one element alone has the key, which are all but zeros and NaN; and that.
+  static bool isExact(Key key) { return kind != 2 || (key != of(0) && key != of((Element)~(Element)0)); }
+  static Element back(Key key) {
+    const Element top = (Element)((Element)1 << (8 * sizeof(Element) - 1));
+    Element x = descending ? (Element)~key : (Element)key;
+    if (kind == 1) x ^= top;
+    if (kind == 2) x = x < (Element)infinity ? (Element)(((Element)infinity - x) | top) : (Element)(x - (Element)infinity);
+    return x;
+  }
   static Key of(Element x) {
     const Element top = (Element)((Element)1 << (8 * sizeof(Element) - 1));
     if (kind == 1) x ^= top;
-    if (kind == 2) {
-      if (x == top) x = 0;
-      if ((Element)(x & ~top) > (Element)infinity) x = (Element)~top;
-      x ^= (x & top) ? (Element)~(Element)0 : top;
+    if (kind == 2) {  // as a signed number, of which there is one zero, above minus infinity; NaN of both signs is beyond twice that
+      const Element sign = (Element)-(Element)(x >> (8 * sizeof(Element) - 1)), nan = (Element)(2 * infinity + 1);
+      x = (Element)(((x & ~top) ^ sign) - sign + (Element)infinity);
+      x = x < nan ? x : nan;
     }
     return descending ? (Element)~x : x;
   }
 };
-
-// Keys with their places, in shared memory: 32 bits of each are one number.
-template <class Key, int size>
-struct tenc_pairs {
-  unsigned long long both[size];
-  __device__ void put(int i, Key key, unsigned place) { both[i] = (unsigned long long)key << 32 | place; }
-  __device__ Key key(int i) const { return (Key)(both[i] >> 32); }
-  __device__ unsigned place(int i) const { return (unsigned)both[i]; }
-  __device__ void order(int i, int j, bool ascending) {
-    const unsigned long long a = both[i], b = both[j];
-    if ((a > b) == ascending) both[i] = b, both[j] = a;
-  }
-};
-template <int size>
-struct tenc_pairs<unsigned long long, size> {
-  unsigned long long keys[size];
-  unsigned places[size];
-  __device__ void put(int i, unsigned long long key, unsigned place) { keys[i] = key, places[i] = place; }
-  __device__ unsigned long long key(int i) const { return keys[i]; }
-  __device__ unsigned place(int i) const { return places[i]; }
-  __device__ void order(int i, int j, bool ascending) {
-    const unsigned long long a = keys[i], b = keys[j];
-    const unsigned p = places[i], q = places[j];
-    if ((a > b || (a == b && p > q)) == ascending) keys[i] = b, keys[j] = a, places[i] = q, places[j] = p;
-  }
-};
-
-// Sorts runs of `length` pairs, a power of two, by a bitonic network (Batcher 1968). No two pairs are equal, but for those that fill
-// a run up.
-template <int length, int size, int threads, class Pairs>
-__device__ void tenc_bitonic(Pairs& pairs) {
-  __syncthreads();
-  for (int run = 2; run <= length; run *= 2)
-    for (int stride = run / 2; stride > 0; stride /= 2) {
-      for (int c = threadIdx.x; c < size / 2; c += threads) {
-        const int i = 2 * c - (c & (stride - 1));
-        pairs.order(i, i + stride, (i & (length - 1) & run) == 0);
-      }
-      __syncthreads();
-    }
-}
-
-// The first k of each row in order: their values and places; either may be null. A block has `together` rows of up to `length`
-// elements at a time.
-template <class Order, int length, int together, int threads>
-__device__ void tenc_sort_short(const typename Order::element* x, long long rows, int n, int k, typename Order::element* values, long long* places) {
-  __shared__ tenc_pairs<typename Order::key, length * together> pairs;
-  for (long long first = (long long)blockIdx.x * together; first < rows; first += (long long)gridDim.x * together) {
-    for (int e = threadIdx.x; e < length * together; e += threads) {
-      const long long row = first + e / length;
-      const int place = e % length;
-      if (row < rows && place < n)
-        pairs.put(e, Order::of(x[row * n + place]), (unsigned)place);
-      else
-        pairs.put(e, ~(typename Order::key)0, ~0u);
-    }
-    tenc_bitonic<length, length * together, threads>(pairs);
-    for (int e = threadIdx.x; e < length * together; e += threads) {
-      const long long row = first + e / length;
-      const int i = e % length;
-      if (row >= rows || i >= k) continue;
-      const unsigned place = pairs.place(e);
-      if (values) values[row * k + i] = x[row * n + place];
-      if (places) places[row * k + i] = place;
-    }
-    __syncthreads();
-  }
-}
 
 // A key with its place.
 template <class Key>
 struct tenc_placed_key {
   unsigned long long both;
   __device__ static tenc_placed_key of(Key key, unsigned place) { return {(unsigned long long)key << 32 | place}; }
+  __device__ Key key() const { return (Key)(both >> 32); }
   __device__ unsigned place() const { return (unsigned)both; }
   __device__ bool before(const tenc_placed_key& o) const { return both < o.both; }
   __device__ tenc_placed_key from(int lane) const { return {__shfl_sync(~0u, both, lane)}; }
@@ -102,14 +44,105 @@ struct tenc_placed_key {
 };
 template <>
 struct tenc_placed_key<unsigned long long> {
-  unsigned long long key;
+  unsigned long long own;
   unsigned at;
   __device__ static tenc_placed_key of(unsigned long long key, unsigned place) { return {key, place}; }
+  __device__ unsigned long long key() const { return own; }
   __device__ unsigned place() const { return at; }
-  __device__ bool before(const tenc_placed_key& o) const { return key < o.key || (key == o.key && at < o.at); }
-  __device__ tenc_placed_key from(int lane) const { return {__shfl_sync(~0u, key, lane), __shfl_sync(~0u, at, lane)}; }
-  __device__ tenc_placed_key up() const { return {__shfl_up_sync(~0u, key, 1), __shfl_up_sync(~0u, at, 1)}; }
+  __device__ bool before(const tenc_placed_key& o) const { return own < o.own || (own == o.own && at < o.at); }
+  __device__ tenc_placed_key from(int lane) const { return {__shfl_sync(~0u, own, lane), __shfl_sync(~0u, at, lane)}; }
+  __device__ tenc_placed_key up() const { return {__shfl_up_sync(~0u, own, 1), __shfl_up_sync(~0u, at, 1)}; }
 };
+
+// Some of them in shared memory, 32 bits of each as one number. They are swizzled, as threads have eight side by side.
+__device__ __forceinline__ int tenc_swizzled(int i) { return i ^ (i >> 4 & 15); }
+template <class Key, int size>
+struct tenc_pairs {
+  typedef tenc_placed_key<Key> pair;
+  unsigned long long both[size];
+  __device__ void set(int i, const pair& p) { both[tenc_swizzled(i)] = p.both; }
+  __device__ pair get(int i) const { return {both[tenc_swizzled(i)]}; }
+};
+template <int size>
+struct tenc_pairs<unsigned long long, size> {
+  typedef tenc_placed_key<unsigned long long> pair;
+  unsigned long long keys[size];
+  unsigned places[size];
+  __device__ void set(int i, const pair& p) { keys[tenc_swizzled(i)] = p.own, places[tenc_swizzled(i)] = p.at; }
+  __device__ pair get(int i) const { return {keys[tenc_swizzled(i)], places[tenc_swizzled(i)]}; }
+};
+
+// Steps of a bitonic network, the last of which compares pairs 2^last apart: a thread has 2^steps pairs at a time, and makes all steps
+// on these.
+template <int steps, int length, int size, int threads, class Pairs>
+__device__ void tenc_bitonic_steps(Pairs& pairs, int run, int last) {
+  const int together = 1 << steps;
+#pragma unroll 1
+  for (int c = threadIdx.x; c < size / together; c += threads) {
+    const int first = (c >> last << (last + steps)) + (c & ((1 << last) - 1));
+    const bool ascending = (first & (length - 1) & run) == 0;
+    typename Pairs::pair own[together];
+#pragma unroll
+    for (int j = 0; j < together; ++j) own[j] = pairs.get(first + (j << last));
+#pragma unroll
+    for (int by = together / 2; by > 0; by /= 2) {
+#pragma unroll
+      for (int j = 0; j < together; ++j) {
+        if (j & by) continue;
+        const typename Pairs::pair a = own[j], b = own[j + by];
+        if (b.before(a) == ascending) own[j] = b, own[j + by] = a;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < together; ++j) pairs.set(first + (j << last), own[j]);
+  }
+  __syncthreads();
+}
+
+// Sorts runs of `length` pairs, a power of two, by a bitonic network (Batcher 1968). No two pairs are equal, but for those that fill
+// a run up. `size`, all pairs, is a power of two, too.
+template <int length, int size, int threads, class Pairs>
+__device__ void tenc_bitonic(Pairs& pairs) {
+  __syncthreads();
+  int steps = 1;
+#pragma unroll 1
+  for (int run = 2; run <= length; run *= 2, ++steps) {
+    int left = steps;
+    if (left % 3 == 1) tenc_bitonic_steps<1, length, size, threads>(pairs, run, --left);
+    if (left % 3 == 2) tenc_bitonic_steps<2, length, size, threads>(pairs, run, left -= 2);
+#pragma unroll 1
+    while (left > 0) tenc_bitonic_steps<3, length, size, threads>(pairs, run, left -= 3);
+  }
+}
+
+// The first k of each row in order: their values and places; either may be null. A block has `together` rows of up to `length`
+// elements at a time.
+template <class Order, int length, int together, int threads>
+__device__ void tenc_sort_short(const typename Order::element* x, long long rows, int n, int k, typename Order::element* values, long long* places) {
+  typedef tenc_placed_key<typename Order::key> Pair;
+  __shared__ tenc_pairs<typename Order::key, length * together> pairs;
+  for (long long first = (long long)blockIdx.x * together; first < rows; first += (long long)gridDim.x * together) {
+    for (int e = threadIdx.x; e < length * together; e += threads) {
+      const long long row = first + e / length;
+      const int place = e % length;
+      if (row < rows && place < n)
+        pairs.set(e, Pair::of(Order::of(x[row * n + place]), (unsigned)place));
+      else
+        pairs.set(e, Pair::of(~(typename Order::key)0, ~0u));
+    }
+    tenc_bitonic<length, length * together, threads>(pairs);
+    for (int e = threadIdx.x; e < length * together; e += threads) {
+      const long long row = first + e / length;
+      const int i = e % length;
+      if (row >= rows || i >= k) continue;
+      const Pair pair = pairs.get(e);
+      const unsigned place = pair.place();
+      if (values) values[row * k + i] = Order::isExact(pair.key()) ? Order::back(pair.key()) : x[row * n + place];
+      if (places) places[row * k + i] = place;
+    }
+    __syncthreads();
+  }
+}
 
 // The first k of each row in order, of at most 32: a warp has a row, and a lane one of the best so far, in order. Of many elements few are
 // better than the last of these, which is all that is asked of the others; those are put in one by one.
@@ -152,124 +185,13 @@ __device__ void tenc_best(const typename Order::element* x, long long rows, int 
   }
 }
 
-// What a pass over the digits of a row reads and writes; without keys the row itself.
-template <class Order, class Place>
-struct tenc_keyed {
-  typename Order::key* keys;
-  Place* places;
-};
-
-template <class Order, class Place>
-__device__ typename Order::key tenc_key_at(const typename Order::element* row, const tenc_keyed<Order, Place>& from, Place i) {
-  return from.keys ? from.keys[i] : Order::of(row[i]);
-}
-
-// The elements [first, last) to where those of their digit go, tile by tile. Warps of the block have consecutive parts of a tile. `starts`,
-// in shared memory: where the next of each digit goes.
-template <class Order, class Place, int threads>
-__device__ void tenc_radix_move(const typename Order::element* row, const tenc_keyed<Order, Place> from, const tenc_keyed<Order, Place> to, Place first,
-                                Place last, int shift, Place* starts) {
-  typedef typename Order::key Key;
-  const int warps = threads / 32, items = 8;
-  __shared__ Place counts[warps][256];
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (Place tile = first; tile < last; tile += threads * items) {
-    for (int d = threadIdx.x; d < warps * 256; d += threads) counts[d / 256][d % 256] = 0;
-    __syncthreads();
-    Key keys[items];
-    Place places[items], ranks[items];
-#pragma unroll
-    for (int j = 0; j < items; ++j) {
-      const Place i = tile + (warp * items + j) * 32 + lane;
-      const bool is = i < last;
-      keys[j] = 0, places[j] = i, ranks[j] = 0;
-      if (is && from.keys) keys[j] = from.keys[i], places[j] = from.places[i];
-      if (is && !from.keys) keys[j] = Order::of(row[i]);
-      const unsigned digit = is ? (unsigned)(keys[j] >> shift & 255) : 256u;
-      const unsigned peers = __match_any_sync(~0u, digit), before = __popc(peers & ((1u << lane) - 1));
-      const Place had = is ? counts[warp][digit] : 0;
-      __syncwarp();
-      if (is && before == 0) counts[warp][digit] = had + __popc(peers);
-      __syncwarp();
-      ranks[j] = had + before;
-    }
-    __syncthreads();
-    Place at = starts[threadIdx.x];
-    for (int w = 0; w < warps; ++w) {
-      const Place count = counts[w][threadIdx.x];
-      counts[w][threadIdx.x] = at;
-      at += count;
-    }
-    starts[threadIdx.x] = at;
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < items; ++j) {
-      if (tile + (warp * items + j) * 32 + lane >= last) continue;
-      const Place position = counts[warp][keys[j] >> shift & 255] + ranks[j];
-      to.keys[position] = keys[j];
-      to.places[position] = places[j];
-    }
-    __syncthreads();
-  }
-}
-
-// A stable pass by eight bits of the keys (as Merrill and Grimshaw 2011 within one block): counts, then in order of the row. False if all
-// keys have the same digit: nothing is written.
-template <class Order, class Place, int threads>
-__device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_keyed<Order, Place> from, const tenc_keyed<Order, Place> to, Place n,
-                                int shift) {
-  __shared__ Place starts[256];
-  starts[threadIdx.x] = 0;
-  __syncthreads();
-  for (Place i = threadIdx.x; i < n; i += threads) atomicAdd(&starts[tenc_key_at<Order, Place>(row, from, i) >> shift & 255], (Place)1);
-  __syncthreads();
-  const Place own = starts[threadIdx.x];
-  if (__syncthreads_or(own == n)) return false;
-  for (int by = 1; by < 256; by *= 2) {
-    const Place before = (int)threadIdx.x >= by ? starts[threadIdx.x - by] : 0;
-    __syncthreads();
-    starts[threadIdx.x] += before;
-    __syncthreads();
-  }
-  starts[threadIdx.x] -= own;
-  __syncthreads();
-  tenc_radix_move<Order, Place, threads>(row, from, to, 0, n, shift, starts);
-  return true;
-}
-
-// The first k of each row in order, a row a block, with memory for 2 n keys and 2 n places of each block.
-template <class Order, class Place>
-__device__ void tenc_sort_long(const tenc_faults* faults, const typename Order::element* x, long long rows, Place n, Place k, typename Order::element* values,
-                               long long* places, unsigned char* work) {
-  typedef typename Order::key Key;
-  Key* const keys = (Key*)work + 2 * (long long)n * blockIdx.x;
-  Place* const spare = (Place*)((Key*)work + 2 * (long long)n * gridDim.x) + 2 * (long long)n * blockIdx.x;
-  for (long long r = blockIdx.x; r < rows; r += gridDim.x) {
-    const typename Order::element* const row = x + r * n;
-    tenc_keyed<Order, Place> from = {0, 0}, to = {keys, spare};
-    for (int shift = 0; shift < 8 * (int)sizeof(typename Order::element); shift += 8) {
-      if (tenc_block_interrupted(faults)) return;
-      if (tenc_radix_pass<Order, Place, 256>(row, from, to, n, shift)) {
-        from = to;
-        to.keys = from.keys == keys ? keys + n : keys;
-        to.places = from.places == spare ? spare + n : spare;
-      }
-    }
-    for (Place i = threadIdx.x; i < k; i += 256) {
-      const Place place = from.keys ? from.places[i] : i;
-      if (values) values[r * k + i] = row[place];
-      if (places) places[r * k + i] = place;
-    }
-    __syncthreads();
-  }
-}
-
-// The same for few of many, which need no memory: the key of the last one is found digit by digit, then those before it are taken out
+// The first k of each row in order, of few of many, which need no memory: the key of the last one is found digit by digit, then those before it are taken out
 // of the row and sorted.
 template <class Order, int length>
 __device__ void tenc_select(const tenc_faults* faults, const typename Order::element* x, long long rows, unsigned n, int k, typename Order::element* values,
                             long long* places) {
   typedef typename Order::key Key;
+  typedef tenc_placed_key<Key> Pair;
   const int threads = 256, bits = 8 * (int)sizeof(typename Order::element);
   __shared__ tenc_pairs<Key, length> pairs;
   __shared__ unsigned taken[length], counts[256];
@@ -302,7 +224,7 @@ __device__ void tenc_select(const tenc_faults* faults, const typename Order::ele
       last = found, wanted = rest;
       known |= (Key)255 << shift;
     }
-    for (int i = threadIdx.x; i < length; i += threads) pairs.put(i, ~(Key)0, ~0u);
+    for (int i = threadIdx.x; i < length; i += threads) pairs.set(i, Pair::of(~(Key)0, ~0u));
     __syncthreads();
     // Those below in any order, and of the equal ones the first.
     unsigned had = 0;
@@ -324,10 +246,10 @@ __device__ void tenc_select(const tenc_faults* faults, const typename Order::ele
       }
       __syncthreads();
     }
-    for (int i = threadIdx.x; i < k; i += threads) pairs.put(i, Order::of(row[taken[i]]), taken[i]);
+    for (int i = threadIdx.x; i < k; i += threads) pairs.set(i, Pair::of(Order::of(row[taken[i]]), taken[i]));
     tenc_bitonic<length, length, threads>(pairs);
     for (int i = threadIdx.x; i < k; i += threads) {
-      const unsigned place = pairs.place(i);
+      const unsigned place = pairs.get(i).place();
       if (values) values[r * k + i] = row[place];
       if (places) places[r * k + i] = place;
     }

@@ -61,10 +61,15 @@ void StageVectors::give(StageWriter& point) const {
 }
 
 void StageVectors::store(CudaText& out, StageWriter& first) const {
-  for (size_t i = 0; i < stores_.size(); ++i)
-    if (!stores_[i].empty() && inMemory_[i])
-      out.line((rows_ ? "tenc_store_inside(" : "tenc_store(") + first.address(stage_->stores[i].access) + ", " +
-               stores_[i] + bounds() + ");");
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    if (stores_[i].empty() || !inMemory_[i]) continue;
+    const Access& a = stage_->stores[i].access;
+    const bool shared = kernel_->buffers[a.buffer].role == Buffer::Role::Scratch;
+    out.line((rows_    ? "tenc_write_inside("
+              : shared ? "tenc_store("
+                       : "tenc_write(") +
+             first.address(a) + ", " + stores_[i] + bounds() + ");");
+  }
 }
 
 }  // namespace tenc::codegen::cuda

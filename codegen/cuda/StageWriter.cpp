@@ -1,6 +1,7 @@
 #include "codegen/cuda/StageWriter.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "codegen/ScalarConvert.h"
 #include "codegen/cuda/StageRanges.h"
@@ -41,7 +42,19 @@ std::string StageWriter::inBox() const {
 
 ScalarReducer StageWriter::reducer(uint32_t reduction) const {
   const Reduction& r = kernel_.reductions[reduction];
-  return {scalars_, r, stage_.exprs[r.value].dtype};
+  return {scalars_, r, stage_.exprs[r.value].dtype,
+          r.position != kNoExpr && isPoint(r.position) ? Repr::I32 : Repr::I64};
+}
+
+bool StageWriter::isPoint(ExprId position) const {
+  double points = 1;
+  for (const int64_t extent : kernel_.outer) points *= static_cast<double>(extent);
+  for (const int64_t end : stage_.innerHi) points *= static_cast<double>(end);
+  const std::function<bool(ExprId)> isComputed = [&](ExprId id) {
+    const Expr& e = stage_.exprs[id];
+    return e.kind != Expr::Kind::Load && std::all_of(e.args.begin(), e.args.end(), isComputed);
+  };
+  return points < 0x1p31 && isComputed(position);
 }
 
 Scalar StageWriter::value(ExprId id) {
@@ -70,7 +83,7 @@ Scalar StageWriter::compute(const Expr& e) {
     case Expr::Kind::Running: break;  // set before anything asks
     case Expr::Kind::Random:
       for (ExprId a : e.args) args.push_back(value(a));
-      return randomElement(scalars_, e, args, lanes_.width > 1 ? base(e.args[2]) : std::nullopt, lanes_.width);
+      return randomElement(out_, scalars_, e, args, lanes_.width > 1 ? base(e.args[2]) : std::nullopt, lanesOf(e));
     case Expr::Kind::Op: {
       for (ExprId a : e.args) args.push_back(value(a));
       if (const std::optional<Scalar> narrow = narrowDivision(e, args)) return *narrow;
@@ -91,6 +104,16 @@ std::optional<Scalar> StageWriter::narrowDivision(const Expr& e, const std::vect
   return scalars_.named(
       "(unsigned long long)((unsigned)" + CudaScalars::text(args[0]) + (divides ? " / " : " % ") + decimal(*by) + "u)",
       Repr::I64);
+}
+
+/// The lanes for random numbers: seed and draw may be computed in the loop.
+Lanes StageWriter::lanesOf(const Expr& random) const {
+  const auto isFixed = [&](ExprId a) {
+    return stage_.exprs[a].kind == Expr::Kind::Scalar || stage_.exprs[a].kind == Expr::Kind::Constant;
+  };
+  Lanes lanes = lanes_;
+  if (!isFixed(random.args[0]) || !isFixed(random.args[1])) lanes.before.reset();
+  return lanes;
 }
 
 std::optional<std::string> StageWriter::base(ExprId number) const {
@@ -189,7 +212,10 @@ void StageWriter::body() {
 Accumulated StageWriter::term(const ScalarReducer& reducer, uint32_t reduction) {
   const Reduction& r = kernel_.reductions[reduction];
   const Scalar v = value(r.value);
-  return reducer.term(v, r.position == kNoExpr ? v : value(r.position));
+  if (r.position == kNoExpr) return reducer.term(v, v);
+  const Scalar position = value(r.position);
+  return reducer.term(v,
+                      reducer.positions() == Repr::I32 ? convert(ConvertInst::Trunc, position, Repr::I32) : position);
 }
 
 }  // namespace tenc::codegen::cuda

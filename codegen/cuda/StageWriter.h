@@ -49,9 +49,12 @@ class StageWriter {
   ScalarReducer reducer(uint32_t reduction) const;
 
  private:
+  /// Whether 32 bits hold a position: it is one of the kernel's points, and no number from memory.
+  bool isPoint(ExprId position) const;
   Scalar compute(const Expr& e);
   std::string variable(size_t v) const;
   std::optional<std::string> base(ExprId number) const;
+  Lanes lanesOf(const Expr& random) const;
   std::optional<Scalar> narrowDivision(const Expr& e, const std::vector<Scalar>& args);
   /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always
   /// is).

@@ -33,7 +33,7 @@ void TeamReducer::closeLanes() {
 Held TeamReducer::hold(const ScalarReducer& reducer) {
   const std::string value = out_.fresh("a"), position = reducer.isArg() ? out_.fresh("p") : "";
   out_.line(std::string(registerType(reprOf(reducer.accumulator()))) + " " + value + each() + ";");
-  if (reducer.isArg()) out_.line("unsigned long long " + position + each() + ";");
+  if (reducer.isArg()) out_.line(std::string(registerType(reducer.positions())) + " " + position + each() + ";");
   const Held h{reducer, value + mine(), reducer.isArg() ? position + mine() : ""};
   openLanes();
   assign(h, reducer.identity());
@@ -64,7 +64,10 @@ Accumulated TeamReducer::ofBits(const Held& h, const std::string& bits, const st
   std::string value = "(" + std::string(registerType(r)) + ")" + bits;
   if (r == Repr::F32) value = "__uint_as_float((unsigned)" + bits + ")";
   if (r == Repr::F64) value = "__longlong_as_double((long long)" + bits + ")";
-  return {scalars_.named(value, r), h.reducer.isArg() ? scalars_.named(position, Repr::I64) : Scalar{}};
+  if (!h.reducer.isArg()) return {scalars_.named(value, r), {}};
+  const Repr positions = h.reducer.positions();
+  return {scalars_.named(value, r),
+          scalars_.named("(" + std::string(registerType(positions)) + ")" + position, positions)};
 }
 
 void TeamReducer::wait() {
@@ -99,7 +102,8 @@ void TeamReducer::shuffled(const Held& h, const std::string& function, const std
   const std::string tail = ", " + lane + (schedule_.team < 32 ? ", " + decimal(schedule_.team) : "") + ");";
   out_.line("const " + type + " " + b + " = " + function + "(" + mask + ", (" + type + ")" + bits(h) + tail);
   if (h.reducer.isArg())
-    out_.line("const unsigned long long " + p + " = " + function + "(" + mask + ", " + h.position + tail);
+    out_.line("const " + std::string(registerType(h.reducer.positions())) + " " + p + " = " + function + "(" + mask +
+              ", " + h.position + tail);
   const Accumulated other = ofBits(h, b, p);
   merged ? merge(h, other) : assign(h, other);
 }
@@ -112,7 +116,7 @@ void TeamReducer::across(const Held& h, size_t slot) {
     wait();
     out_.open("if (threadIdx.x < 32)");
     openLanes();
-    out_.line("#pragma unroll");
+    out_.line("#pragma unroll 8");
     out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
     merge(h, left(h, slot, "w"));
     out_.close();

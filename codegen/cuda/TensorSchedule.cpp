@@ -22,6 +22,12 @@ constexpr TileChoice kChoices[] = {
     choice(128, 64, 32, 64, 32, 0.65), choice(64, 128, 32, 32, 64, 0.65), choice(64, 64, 64, 32, 32, 0.5),
     choice(32, 64, 64, 16, 32, 0.35),  choice(64, 32, 64, 32, 16, 0.35),  choice(32, 32, 64, 16, 16, 0.2),
     choice(16, 64, 64, 16, 16, 0.2),   choice(64, 16, 64, 16, 16, 0.2)};
+/// Of warpgroups, which multiply 64 rows each; 64 terms are what their swizzle has in a row.
+constexpr TileChoice kByGroups[] = {choice(128, 256, 64, 16, 256, 1.6), choice(128, 128, 64, 16, 128, 1.4),
+                                    choice(64, 128, 64, 16, 128, 1), choice(64, 64, 64, 16, 64, 0.7)};
+constexpr int64_t kSharedOfGroups =
+    96 << 10;  // of two blocks on a multiprocessor; the largest tile has a multiprocessor to itself
+
 /// Where elements come one by one: more threads, which keep fewer of them in registers.
 constexpr TileChoice kGathering[] = {
     choice(128, 128, 32, 64, 32, 1),  choice(128, 64, 32, 32, 32, 0.8), choice(64, 128, 32, 32, 32, 0.8),
@@ -132,14 +138,31 @@ void pack(const Kernel& k, const ProductDims& d, bool isLeft, Pieces& pieces) {
   if (termTable(k, d, isLeft)) pieces.packed = pieces.alongTerms = true;
 }
 
+/// Whether warpgroups multiply: of few rows or terms their tiles would be mostly empty.
+bool suitGroups(const Product& p, const ProductDims& d, const Features& features) {
+  constexpr int64_t kLeastLines = 48, kLeastTerms = 64;
+  return features.warpgroups && d.m >= kLeastLines && d.n >= kLeastLines && p.depth() >= kLeastTerms;
+}
+
 }  // namespace
 
-void chooseTensorTiles(const Kernel& k, const ProductDims& d, Schedule& s) {
+void chooseTensorTiles(const Kernel& k, const ProductDims& d, const Features& features, Schedule& s) {
   s.a = piecesOf(k, d, true), s.b = piecesOf(k, d, false);
   pack(k, d, true, s.a);
   pack(k, d, false, s.b);
   const bool gathers = s.a.width == 1 || s.b.width == 1;
-  chooseTiles(gathers ? std::span<const TileChoice>(kGathering) : std::span<const TileChoice>(kChoices), d, s);
+  Schedule byWarps = s;
+  const double time = chooseTiles(
+      gathers ? std::span<const TileChoice>(kGathering) : std::span<const TileChoice>(kChoices), d, byWarps);
+  if (!gathers && suitGroups(k.product, d, features) && chooseTiles(kByGroups, d, s) <= time) {
+    s.groups = s.tile.rows / 64;
+    s.resident = s.tile.columns > 128 ? 1 : 2;
+    s.stages = static_cast<int>(std::min<int64_t>(kMostStages, 2 * kSharedOfGroups / s.resident / stageBytes(s.tile)));
+    const int64_t results = int64_t{4} * s.tile.rows * (s.tile.columns + kPadded);
+    s.shared = static_cast<uint32_t>(std::max(stageBytes(s.tile) * s.stages, results));
+    return;
+  }
+  s = byWarps;
   const int64_t fit = (kSharedBytes - tableBytes(k, d, s)) / stageBytes(s.tile);
   s.stages = static_cast<int>(std::clamp<int64_t>(fit, 2, kMostStages));
 }

@@ -3,11 +3,6 @@
 namespace tenc::codegen::cuda {
 
 const std::string_view kTensorText = R"cuda(
-__device__ __forceinline__ unsigned tenc_shared(const void* p) {
-  unsigned address;
-  asm("{ .reg .u64 p; cvta.to.shared.u64 p, %1; cvt.u32.u64 %0, p; }" : "=r"(address) : "l"(p));
-  return address;
-}
 // Where an element of 16 bits is in a tile whose rows are `pieces` times 16 bytes: eight rows that are read together are
 // in different banks.
 template <int pieces>

@@ -3,6 +3,7 @@
 // go through shared memory to where the epilogue stores vectors.
 #include <algorithm>
 
+#include "codegen/cuda/GroupProducts.h"
 #include "codegen/cuda/ProductParts.h"
 #include "codegen/cuda/TensorTexts.h"
 
@@ -17,21 +18,27 @@ class TensorWriter {
         schedule_(schedule),
         tile_(schedule.tile),
         out_(module.text),
-        dims_(parts_.dims()) {
+        dims_(parts_.dims()),
+        module_(module) {
     module.need(kTensorText);
+    if (byGroups()) module.need(kGroupText);
   }
 
   std::string write() {
     parts_.tileStart();
     Side a = sideOf(true), b = sideOf(false);
     const int64_t results = int64_t{4} * 16 * padded() * tile_.threads() / 32;
-    out_.line("__shared__ __align__(128) unsigned char memory[" +
-              decimal(std::max(stageBytes(tile_) * schedule_.stages, results)) + "];");
+    if (byGroups())
+      out_.line("extern __shared__ __align__(1024) unsigned char memory[];");
+    else
+      out_.line("__shared__ __align__(128) unsigned char memory[" +
+                decimal(std::max(stageBytes(tile_) * schedule_.stages, results)) + "];");
     const std::string across = decimal(tile_.columns / tile_.warpColumns);
     out_.line("const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 / " + across + " * " +
               decimal(tile_.warpRows) + ", warpColumn = threadIdx.x / 32 % " + across + " * " +
               decimal(tile_.warpColumns) + ";");
     out_.line("const unsigned stages = tenc_shared(memory);");
+    if (byGroups()) out_.line("const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);");
     for (const Side* s : {&a, &b}) prepare(*s);
     out_.line("float sum[" + decimal(high()) + "][" + decimal(wide()) + "][4] = {};");
     terms(a, b);
@@ -54,6 +61,7 @@ class TensorWriter {
     bool isPacked() const { return pieces.packed; }
   };
 
+  bool byGroups() const { return schedule_.groups > 0; }
   int high() const { return tile_.warpRows / 16; }
   int wide() const { return tile_.warpColumns / 8; }
   int padded() const { return tile_.warpColumns + kPadded; }
@@ -80,12 +88,14 @@ class TensorWriter {
   }
 
   std::string placeOf(const Side& s, const std::string& row, const std::string& element) const {
+    if (byGroups()) return "tenc_tiled<" + decimal(s.rows) + ">::at(" + row + ", " + element + ")";
     return "tenc_place<" + decimal(s.chunks()) + ">(" + row + ", " + element + ")";
   }
 
   /// What a thread copies of an operand, and where a warp's matrices of it are.
   void prepare(const Side& s) {
     s.isPacked() ? preparePacked(s) : preparePieces(s);
+    if (byGroups()) return;
     // Of 16 lines and 16 terms: matrix 0 has the first 8 of both, 1 the other lines, 2 the other terms.
     const std::string start = s.isLeft ? "warpRow" : "warpColumn", n = s.name;
     const std::string q = decimal(s.pieces.alongTerms ? tile_.depth / 16 : groups(s));
@@ -261,15 +271,19 @@ class TensorWriter {
 
   /// Tiles of terms go round the stages: one is multiplied while those after it are on their way.
   void terms(const Side& a, const Side& b) {
-    const std::string ahead = decimal(schedule_.stages - 1), bytes = decimal(stageBytes(tile_));
+    // Warpgroups still multiply the tile before while the next ones are asked for.
+    const int far = schedule_.stages - (byGroups() ? 2 : 1);
+    const std::string ahead = decimal(far), last = decimal(schedule_.stages - 1), bytes = decimal(stageBytes(tile_));
     const bool tables = a.isPacked() || b.isPacked(), copies = a.isCopied() || b.isCopied();
     if (tables) fillTables({&a, &b}, "0", "0");
     out_.line("int reading = 0, writing = 0;");
     out_.line("#pragma unroll 1");
     out_.open("for (int step = -" + ahead + "; step < " + decimal(steps()) + "; ++step)");
-    if (copies) out_.line("tenc_wait<" + decimal(schedule_.stages - 2) + ">();");
+    if (copies) out_.line("tenc_wait<" + decimal(far - 1) + ">();");
+    if (byGroups()) out_.line("tenc_publish();");
     out_.line("__syncthreads();");
     out_.line("const int next = step + " + ahead + ";");
+    if (byGroups()) out_.line("if (step >= 0) " + begun(a, b));
     out_.open("if (next < " + decimal(steps()) + ")");
     out_.line("const int k = next * " + decimal(tile_.depth) + ";");
     if (copies) out_.line("const unsigned to = stages + writing * " + bytes + ";");
@@ -282,8 +296,8 @@ class TensorWriter {
     out_.close();
     if (copies) out_.line("tenc_commit();");
     out_.open("if (step >= 0)");
-    multiply(a, b);
-    out_.line("reading = reading == " + ahead + " ? 0 : reading + 1;");
+    byGroups() ? out_.line("tenc_pending<1>();") : multiply(a, b);
+    out_.line("reading = reading == " + last + " ? 0 : reading + 1;");
     out_.close();
     if (!a.isCopied() || !b.isCopied()) {
       out_.open("if (next < " + decimal(steps()) + ")");
@@ -291,8 +305,28 @@ class TensorWriter {
       keep(b);
       out_.close();
     }
-    out_.line("writing = writing == " + ahead + " ? 0 : writing + 1;");
+    out_.line("writing = writing == " + last + " ? 0 : writing + 1;");
     out_.close();
+    if (byGroups()) out_.line("tenc_done(sum[0]);");
+  }
+
+  /// A call that begins to multiply the tile of a stage, with wgmma.
+  std::string begun(const Side& a, const Side& b) {
+    GroupRun run{"tile", parts_.product().operands, tile_.columns};
+    run.adds = true, run.waits = false;
+    run.leftAlongRows = !a.pieces.alongTerms, run.rightAlongColumns = !b.pieces.alongTerms;
+    constexpr int kRow = 128, kTerms = 16;
+    const auto step = [&](const Side& s, int q) { return q * (s.pieces.alongTerms ? 2 * kTerms : kTerms * kRow); };
+    for (int q = 0; q < tile_.depth / kTerms; ++q) run.steps.push_back({step(a, q), step(b, q)});
+    const std::string name = out_.fresh("products");
+    module_.tables += "struct " + name + " {\n" + run.text() + "};\n";
+    // The next 64 lines: rows of the tile, or behind all of its terms.
+    const std::string from = "stages + reading * " + decimal(stageBytes(tile_));
+    const auto tile = [&](const Side& s, const std::string& plus) {
+      return "tenc_tile(" + from + " + " + decimal(s.offset) + plus + ", " + decimal(tile_.depth * kRow) + ")";
+    };
+    const int group = a.pieces.alongTerms ? 64 * kRow : tile_.depth * kRow;
+    return name + "::tile(sum[0], " + tile(a, " + group * " + decimal(group)) + ", " + tile(b, "") + ");";
   }
 
   void multiply(const Side& a, const Side& b) {
@@ -341,8 +375,8 @@ class TensorWriter {
     out_.line("#pragma unroll");
     out_.open("for (int j = 0; j < " + wide + "; ++j)");
     out_.line("float* const to = results + lane / 4 * " + padded + " + j * 8 + lane % 4 * 2;");
-    out_.line("*(float2*)to = make_float2(sum[i][j][0], sum[i][j][1]);");
-    out_.line("*(float2*)(to + " + decimal(8 * this->padded()) + ") = make_float2(sum[i][j][2], sum[i][j][3]);");
+    out_.line("tenc_put(to, sum[i][j][0], sum[i][j][1]);");
+    out_.line("tenc_put(to + " + decimal(8 * this->padded()) + ", sum[i][j][2], sum[i][j][3]);");
     out_.close();
     out_.line("__syncwarp();");
     out_.line("#pragma unroll 2");
@@ -371,6 +405,7 @@ class TensorWriter {
   const Tile& tile_;
   CudaText& out_;
   const ProductDims& dims_;
+  Module& module_;
 };
 
 }  // namespace

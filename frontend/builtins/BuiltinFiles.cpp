@@ -29,10 +29,19 @@ std::string formatOf(const std::string& path, Format format) {
   return dot == std::string::npos ? "" : path.substr(dot + 1);
 }
 
+/// Whether the save may write `path`: it does where its own is known, however both are written; of one that the run
+/// computes the ends are known.
+bool mayWrite(const ir::Op& save, const std::string& path) {
+  const auto normal = [](const std::string& p) { return std::filesystem::path(p).lexically_normal(); };
+  const std::vector<std::string>& pieces = save.stringsAttr("pieces");
+  if (pieces.size() < 2) return normal(save.stringAttr("path")) == normal(path);
+  return path.starts_with(pieces.front()) && path.ends_with(pieces.back());
+}
+
 /// Whether this script has already been seen to write `path`, so that it may exist only later.
 bool writtenBefore(const ir::Region& region, const std::string& path) {
   for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Save && op->stringAttr("path") == path) return true;
+    if (op->kind == OpKind::Save && mayWrite(*op, path)) return true;
     for (const auto& inner : op->regions) {
       if (writtenBefore(*inner, path)) return true;
     }

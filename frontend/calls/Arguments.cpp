@@ -170,6 +170,10 @@ class Binder {
         d.help(place->text, place->edits);
         return;
       }
+      if (auto left = optionLeftOut(context_, a.span, a.name)) {
+        d.help(left->text, left->edits);
+        return;
+      }
       suggest(d, a.name, at, names, syntax::familiarOption(a.name), Among::Few);
     });
   }

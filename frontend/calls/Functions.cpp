@@ -22,6 +22,7 @@
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "syntax/Familiar.h"
 
@@ -68,6 +69,10 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
           const syntax::Familiar* option = syntax::familiarOption(a.name);
           if (auto steps = option && option->ofSteps ? optionOfSteps(context_, a.span, a.name) : std::nullopt) {
             d.help(steps->text, steps->edits);
+            return;
+          }
+          if (auto left = optionLeftOut(context_, a.span, a.name)) {
+            d.help(left->text, left->edits);
             return;
           }
           if (option && !option->ofModule.empty() && decl.unit && !decl.unit->isScript) {
@@ -138,13 +143,48 @@ bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
   const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
   Val& value = call.values[i];
   value = p.type ? unifier_.unify(*p.type, v, call.generics, who) : v;
+  // A number that is known stays known, as one of a `const` with a written type does.
+  if (p.isStatic && v.isNumber() && value.is(Kind::Tensor) && value.tensor->type.shape.empty()) {
+    const ir::DType t = value.tensor->type.dtype;
+    value = ir::isFloat(t) ? Val::ofFloat(asFloat(v, t), span) : Val::ofInt(v.integer, span);
+    value.dtype = t;
+  }
   if (value.is(Kind::Unit)) value = context_.fail(Code::E0203, span, who.what + " has no value");
   // `fn linear(i: i64) -> f32[i]`: the argument is a dim of that name.
-  if (value.is(Kind::Int) && !call.generics.bound.count(p.name.text) && paramIsStatic(call.decl, p)) {
+  const auto bound = call.generics.bound.find(p.name.text);
+  if (bound != call.generics.bound.end() && bound->second.is(Kind::Int)) {
+    value = sameDim(call, p, value, span);
+  } else if (value.is(Kind::Int) && bound == call.generics.bound.end() && paramIsStatic(call.decl, p)) {
     call.generics.bound[p.name.text] = Val::ofInt(value.integer, span);
     call.generics.origin[p.name.text] = span;
   }
   return !value.poison();
+}
+
+Val Functions::sameDim(const BoundCall& call, const ast::FnParam& p, const Val& value, Span span) {
+  const std::string& name = p.name.text;
+  const std::string what = "argument `" + name + "` of `" + call.decl.stmt->name.text + "`";
+  const Val& dim = call.generics.bound.find(name)->second;
+  if (value.poison() || (value.is(Kind::Int) && value.integer == dim.integer)) return value;
+  const auto origin = call.generics.origin.find(name);
+  const auto noted = [&](Diagnostics::Builder d) {
+    if (origin != call.generics.origin.end() && origin->second.valid())
+      d.note(origin->second, "`" + name + "` = " + toString(dim.integer) + " comes from here");
+    return d;
+  };
+  if (value.is(Kind::Int))
+    return noted(context_.error(
+        Code::E0202, span,
+        what + " is " + toString(value.integer) + " where `" + name + "` = " + toString(dim.integer) + " is declared"));
+  if (!value.is(Kind::Tensor) || !ir::isInt(value.tensor->type.dtype))
+    return noted(context_.error(Code::E0203, span, what + " is a dim, not " + describe(value)));
+  Val given = value;
+  given.span = span;
+  auto d = context_.error(Code::E0111, span,
+                          "`" + name + "` of `" + call.decl.stmt->name.text +
+                              "` is a dim of another argument: it must be known at compile time");
+  explainKnown(context_, d, given);
+  return d;
 }
 
 bool Functions::bindGiven(BoundCall& call) {
@@ -156,6 +196,14 @@ bool Functions::bindGiven(BoundCall& call) {
       const Val& v = call.matched[i]->value;
       if ((v.isNumber() || v.is(Kind::Array)) == literals) ok = bindParam(call, i, v, call.matched[i]->span) && ok;
     }
+  }
+  // What a later argument has bound.
+  for (size_t i = 0; ok && i < call.matched.size(); ++i) {
+    const ast::FnParam& p = call.decl.stmt->params[i];
+    const auto bound = call.generics.bound.find(p.name.text);
+    if (!call.matched[i] || bound == call.generics.bound.end() || !bound->second.is(Kind::Int)) continue;
+    call.values[i] = sameDim(call, p, call.values[i], call.matched[i]->span);
+    ok = !call.values[i].poison();
   }
   return ok;
 }

@@ -59,6 +59,8 @@ class Functions {
   };
   // Each reports what is wrong and gives false then.
   bool bindParam(BoundCall& call, size_t i, const Val& v, Span span);
+  /// An argument for a parameter that names a dim which another argument has bound; E0202 where it is another number.
+  Val sameDim(const BoundCall& call, const ast::FnParam& p, const Val& value, Span span);
   bool bindGiven(BoundCall& call);
   bool bindDefaults(BoundCall& call);
   bool sizesKnown(BoundCall& call, Span span);

@@ -274,6 +274,11 @@ class Derivative final : public Application {
             .note(span, "it is called here")
             .help("`vjp` and `grad` follow its rule; `jvp` of the function itself needs no rule");
         break;
+      case Why::TooLarge:
+        context
+            .error(Code::E0105, asked_.span, "the derivatives of this program expand to more than 500,000 operations")
+            .note("a derivative of a derivative is a few times as large, and so on");
+        break;
       case Why::CaptureOfRule:
         along(context.error(Code::E0405, span,
                             (o.why.empty() ? "a value" : "`" + o.why + "`") +

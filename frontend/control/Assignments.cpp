@@ -14,6 +14,8 @@
 #include "frontend/expressions/Indexing.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
+#include "frontend/habits/Declare.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
@@ -173,8 +175,13 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
                                      : "`" + found->text + "` cannot be assigned: it is not a `var`");
     if (!captured) {
       d.note(binding->span, "`" + found->text + "` is bound here");
-      if (binding->keyword.valid())
-        d.help("a name that is assigned again is bound with `var`", {{binding->keyword, "var"}});
+      if (const Span keyword = keywordOf(*binding); keyword.valid())
+        d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
+      else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
+        d.help("a parameter is a value: a variable of its name can be assigned", {*edit});
+      else if (found != &target && context_.frame().fn)
+        d.help("an argument is a value, which a function changes for itself alone: `var " + found->text + " = " +
+               asWritten(*binding, found->text) + "`, give it back, and assign it where the function is called");
       else
         d.help("bind it as a variable: `var " + found->text + " = " + asWritten(*binding, found->text) + "`");
     } else {
@@ -185,6 +192,26 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
   if (binding->value.poison()) return Outcome::dropped(binding->value);
   root = found;
   return Outcome::lowered();
+}
+
+Span Assignments::keywordOf(const Binding& binding) const {
+  if (binding.keyword.valid()) return binding.keyword;
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file && binding.span.file == file->source ? placeIn(*file, binding.span).statement : nullptr;
+  const bool binds = s && s->kind == ast::Stmt::Kind::Let && s->pattern.isTuple &&
+                     s->pattern.span.begin <= binding.span.begin && binding.span.end <= s->pattern.span.end;
+  return binds ? s->keyword : Span();
+}
+
+std::optional<Edit> Assignments::asVariable(const Binding& binding, const ast::Expr& name) const {
+  const FnDecl* fn = context_.frame().fn;
+  if (!fn || context_.sources.file(fn->stmt->span.file).isLibrary) return std::nullopt;
+  for (const ast::FnParam& p : fn->stmt->params) {
+    // Once, and not at each of its assignments.
+    if (p.name.span == binding.span && context_.frame().undeclared.insert("var " + name.text).second)
+      return parameterAsVariable(*fn->stmt, context_.sources.file(fn->stmt->span.file), p.name);
+  }
+  return std::nullopt;
 }
 
 std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const ast::Expr& access) {
@@ -227,7 +254,10 @@ std::optional<Assignments::Place> Assignments::placeOf(const ast::Expr& target, 
   for (const ast::Expr* e = &target; e != &root; e = e->args[0].get()) written.insert(written.begin(), e);
   Place place;
   place.root = &root;
-  place.variable = scopes_.find(root.span)->value;
+  // Where the value may leave, the variable was read before.
+  const Evaluated* known = reads ? context_.body.evaluated : nullptr;
+  const auto before = known ? known->find(&root) : Evaluated::const_iterator();
+  place.variable = known && before != known->end() ? before->second : scopes_.find(root.span)->value;
   Val now = place.variable;
   for (const ast::Expr* access : written) {
     std::optional<Access> a = accessOf(now, *access);

@@ -46,6 +46,10 @@ class Assignments {
 
  private:
   std::string asWritten(const Binding& binding, const std::string& name) const;
+  /// The `let` that binds the name, alone or with others; invalid for what is bound otherwise.
+  Span keywordOf(const Binding& binding) const;
+  /// Makes a variable of the parameter of the function at hand; said once for each.
+  std::optional<Edit> asVariable(const Binding& binding, const ast::Expr& name) const;
   /// One `.field` or `[index]` of a target: the place of an element in a tree, or the subscripts of a tensor.
   struct Access {
     Span span;

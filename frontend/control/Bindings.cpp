@@ -113,6 +113,15 @@ void Bindings::lowerLet(const ast::Stmt& s) {
   bindLet(s, std::move(value));
 }
 
+namespace {
+/// Whether the type says where the value lives, or a part of a tuple or list.
+bool namesDevice(const Ty& t) {
+  if (!t.place.empty()) return true;
+  return t.kind != Ty::Kind::Struct &&
+         std::any_of(t.elems.begin(), t.elems.end(), [](const Ty& e) { return namesDevice(e); });
+}
+}  // namespace
+
 void Bindings::bindLet(const ast::Stmt& s, Val value) {
   std::shared_ptr<const Ty> declared;
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.span, "this has no value to bind");
@@ -120,7 +129,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   const bool isVar = s.kind == StmtKind::Var;
   context_.at(s.span);
   value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settleBound(std::move(value), declared.get());
-  if (!s.type || !namesDevice(*s.type)) value = placing_.enterAnnotation(value);
+  if (!declared || !namesDevice(*declared)) value = placing_.enterAnnotation(value);
   bindPattern(s.pattern, std::move(value), isVar, declared, s.value.get());
   if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;

@@ -45,6 +45,12 @@ bool comparesDevices(const ir::Value* condition) {
 }
 }  // namespace
 
+void Branches::compared(Diagnostics::Builder& d, const ast::Expr& number) {
+  const bool compound = number.kind == ast::Expr::Kind::Binary || number.kind == ast::Expr::Kind::If;
+  const std::string text(context_.sources.text(number.span));
+  d.help("compare it", {{number.span, (compound ? "(" + text + ")" : text) + " != 0"}});
+}
+
 Val Branches::conditionOf(const ast::Expr& e, std::string_view what) {
   Val c = expressions_.eval(e);
   if (c.poison() || c.is(Val::Kind::Bool)) return c;
@@ -52,12 +58,17 @@ Val Branches::conditionOf(const ast::Expr& e, std::string_view what) {
     if (c.tensor->type.dtype == DType::Bool && c.tensor->type.shape.empty()) return c;
     auto d = context_.error(Code::E0203, e.span,
                             "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
-    if (c.tensor->type.dtype == DType::Bool) d.help("`any(...)` or `all(...)` makes one of it");
+    if (c.tensor->type.dtype == DType::Bool)
+      d.help("`any(...)` or `all(...)` makes one of it");
+    else if (c.tensor->type.shape.empty())
+      compared(d, e);
+    else
+      d.help("compare it, and say of which elements: `any(x != 0)`, `all(x > 0)`");
     return d;
   }
   auto d = context_.error(Code::E0203, e.span,
                           "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
-  if (c.isNumber()) d.help("compare it: `" + std::string(context_.sources.text(e.span)) + " != 0`");
+  if (c.isNumber()) compared(d, e);
   return d;
 }
 

@@ -35,6 +35,8 @@ class Branches {
 
   /// `if` as a statement.
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// What makes a condition of a number.
+  void compared(Diagnostics::Builder& d, const ast::Expr& number);
   /// One bool, known or of the run; E0203 for anything else. `what`: "if" or "while", for messages.
   Val conditionOf(const ast::Expr& e, std::string_view what);
 

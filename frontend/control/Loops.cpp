@@ -55,8 +55,8 @@ Val Loops::sequenceOf(const ast::Stmt& s) {
     if (s.isStatic) return Val::ofSequence(over.elems, over.span);
     return tensors_.settle(over);
   }
-  Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);
   Val lo = expressions_.eval(*s.lo), hi = expressions_.eval(*s.hi);
+  Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);
   if (lo.poison() || hi.poison() || by.poison()) return context_.lost();
   return Val::ofRange(lo, hi, by, false, Span::cover(s.lo->span, s.hi->span));
 }

@@ -13,6 +13,7 @@
 #include "frontend/control/Bindings.h"
 #include "frontend/control/Branches.h"
 #include "frontend/control/Continuations.h"
+#include "frontend/control/FailedBranch.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Loops.h"
 #include "frontend/control/PlacedBlocks.h"
@@ -25,7 +26,9 @@
 #include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
+#include "ir/build/Compose.h"
 
 namespace tenc::frontend {
 
@@ -129,7 +132,7 @@ Val adopted(Val v, const Ty* expected) {
   }
   if (!v.isNumber() || !v.adopts || !expected || !expected->isTensor() || !expected->dtype) return v;
   const ir::DType t = *expected->dtype;
-  if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span);
+  if (ir::isFloat(t)) v = Val::ofFloat(asFloat(v, t), v.span);
   if (ir::isFloat(t) || (ir::isInt(t) && v.is(Val::Kind::Int))) v.dtype = t;
   v.dim = false;
   return v;
@@ -143,6 +146,23 @@ Flow Statements::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail,
   return placedBlocks_.lowerPlaced(s.annotations, 0, s.span, tail, plain);
 }
 
+/// What a statement evaluates, in order. An assignment such as `+=` reads its target first. The message of an
+/// assertion, which is evaluated where it fails, is no part: nothing in it leaves.
+std::vector<const ast::Expr*> Statements::partsOf(const ast::Stmt& s) {
+  std::vector<const ast::Expr*> parts, indices;
+  if (s.kind == StmtKind::Assign && s.target) indicesOf(*s.target, indices);
+  if (s.kind == StmtKind::Assign && s.target && s.op != "=") {
+    const ast::Expr* root = rootOf(*s.target);
+    const Binding* binding = root ? scopes_.find(root->span) : nullptr;
+    if (binding && binding->isVar) parts.push_back(root);
+    parts.insert(parts.end(), indices.begin(), indices.end());
+    indices.clear();
+  }
+  if (s.value) parts.push_back(s.value.get());
+  parts.insert(parts.end(), indices.begin(), indices.end());
+  return parts;
+}
+
 Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
   Flow f;
   f.value = Val::unit(s.span);
@@ -153,13 +173,11 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
     auto done = [this](const ast::Expr& e) {
       return context_.body.evaluated && context_.body.evaluated->count(&e) > 0;
     };
-    for (const ast::ExprPtr* e : {&s.value, &s.message}) {
-      std::vector<const ast::Expr*> before;
-      if (e == &s.message && s.value) before.push_back(s.value.get());
-      if (!*e) continue;
-      if (const ast::Expr* part = firstExit(**e, done, before)) {
+    const std::vector<const ast::Expr*> parts = partsOf(s);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      std::vector<const ast::Expr*> before(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i));
+      if (const ast::Expr* part = firstExit(*parts[i], done, before))
         return lowerAround(s, *part, before, last, tail, expected);
-      }
     }
   }
   switch (s.kind) {
@@ -259,10 +277,59 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
   return then(f.value, tail);
 }
 
+namespace {
+
+/// Whether an assertion without a message can say what it compares.
+bool comparesValues(const ast::Stmt& s) {
+  constexpr std::string_view kComparisons[] = {"==", "!=", "<", "<=", ">", ">="};
+  return !s.message && s.value->kind == ExprKind::Binary &&
+         std::find(std::begin(kComparisons), std::end(kComparisons), s.value->text) != std::end(kComparisons);
+}
+
+/// Whether a reader takes in the value at a glance.
+bool isShort(const Val& v) {
+  constexpr int64_t kMostElements = 1000;
+  switch (v.kind) {
+    case Val::Kind::Tensor: return v.tensor->type.size() <= kMostElements;
+    case Val::Kind::Array:
+    case Val::Kind::Int:
+    case Val::Kind::Float:
+    case Val::Kind::Bool:
+    case Val::Kind::String:
+    case Val::Kind::Pack:
+    case Val::Kind::DType: return true;
+    default: return false;
+  }
+}
+}  // namespace
+
+std::vector<Val> Statements::compared(const ast::Stmt& s, Evaluated& evaluated) {
+  if (!context_.body.isTest || !comparesValues(s)) return {};
+  std::vector<Val> sides;
+  for (const ast::ExprPtr& side : s.value->args) {
+    sides.push_back(expressions_.eval(*side));
+    evaluated[side.get()] = sides.back();
+  }
+  return std::all_of(sides.begin(), sides.end(), isShort) ? sides : std::vector<Val>();
+}
+
 Outcome Statements::lowerAssert(const ast::Stmt& s, bool& holds) {
   if (!s.value) return Outcome::dropped(context_.lost());
+  Evaluated evaluated = context_.body.evaluated ? *context_.body.evaluated : Evaluated();
+  const std::vector<Val> sides = compared(s, evaluated);
+  const Scoped known(context_.body.evaluated, &evaluated);
   Val condition = expressions_.eval(*s.value);
-  Val message = s.message ? expressions_.eval(*s.message) : Val::ofString("");
+  ir::Value* decides = nullptr;
+  if (condition.is(Val::Kind::Tensor) && condition.tensor->type.dtype == ir::DType::Bool) {
+    decides = condition.tensor;
+    context_.at(s.value->span);
+    if (!decides->type.shape.empty())
+      decides = context_.b().value(OpKind::All, {decides}, {{"axes", ir::Compose::allAxes(decides->type)}});
+  }
+  const bool holdsAnyway = condition.is(Val::Kind::Bool) && condition.boolean;
+  FailedBranch failed(context_, scopes_, decides, holdsAnyway, s.message.get());
+  Val message = Val::ofString("");
+  if (s.message) failed.inside([&] { message = expressions_.eval(*s.message); });
   if (condition.poison() || message.poison()) return Outcome::dropped(condition.poison() ? condition : message);
   if (condition.is(Val::Kind::Tuple) && condition.elems.size() == 2 && !s.message) {
     const Span whole = s.value->span;
@@ -288,25 +355,22 @@ Outcome Statements::lowerAssert(const ast::Stmt& s, bool& holds) {
       return context_.error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
     }
   }
-  ir::Value* c = tensors_.tensorOf(condition);
+  ir::Value* c = decides ? decides : tensors_.tensorOf(condition);
   if (!c) return Outcome::dropped(context_.lost());
   if (c->type.dtype != ir::DType::Bool) {
     return context_.error(Code::E0203, s.value->span, "`assert` takes bools, not " + describe(condition));
   }
-  context_.at(s.value->span);
-  if (!c->type.shape.empty()) {
-    ir::Dims axes;
-    for (int64_t i = 0; i < c->type.rank(); ++i) axes.push_back(i);
-    c = context_.b().value(OpKind::All, {c}, {{"axes", axes}});
-  }
-  FormatParts parts = formats_.formatParts({message}, s.span);
+  FormatParts parts;
+  failed.inside([&] { parts = sides.empty() ? formats_.formatParts({message}, s.span) : formats_.sidesParts(sides); });
   if (!parts.ok) return Outcome::dropped(context_.lost());
   std::vector<ir::Value*> operands = {c};
   operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
   std::vector<ir::OperandText> written = {{s.value->span, ""}};
   written.insert(written.end(), parts.written.begin(), parts.written.end());
-  context_.at(s.value->span, std::move(written));
-  context_.b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  failed.inside([&] {
+    context_.at(s.value->span, std::move(written));
+    context_.b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  });
   return Outcome::lowered();
 }
 

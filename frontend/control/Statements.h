@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "frontend/Body.h"
 #include "frontend/control/Flow.h"
 #include "frontend/values/Values.h"
 
@@ -51,6 +52,7 @@ class Statements {
  private:
   /// Statements with a boundary of their own: flags say whether they have left.
   Flow lowerApart(StatementList list);
+  std::vector<const ast::Expr*> partsOf(const ast::Stmt& s);
   Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.
@@ -59,6 +61,8 @@ class Statements {
   Flow lowerList(StatementList list, const Tail* tail, const Ty* expected);
   /// `holds` becomes false when an assertion over what is known at compile time has failed.
   Outcome lowerAssert(const ast::Stmt& s, bool& holds);
+  /// The sides of a comparison that an assertion in a test shows, evaluated; empty where it shows none.
+  std::vector<Val> compared(const ast::Stmt& s, Evaluated& evaluated);
 
   Context& context_;
   Scopes& scopes_;

@@ -4,7 +4,9 @@
 
 #include "frontend/Context.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
@@ -20,12 +22,21 @@ UnusedValues::Place UnusedValues::here() const {
 }
 
 void UnusedValues::check(const ast::Expr& e, const Val& value, const Place& before) {
-  if (e.kind == ExprKind::Error || value.poison() || value.is(Val::Kind::Unit)) return;
+  if (e.kind == ExprKind::Error || value.poison()) return;
   const bool call = e.kind == ExprKind::Call || (e.kind == ExprKind::Binary && e.text == "|>");
+  const std::string function = value.is(Val::Kind::Unit) && context_.diags.ok() ? assigningFunction(e) : "";
+  if (value.is(Val::Kind::Unit) && function.empty()) return;
   if (call) {
     if (context_.body.training) return;  // a layer that is trained keeps its new state
     for (auto op = before.region->ops.rbegin(); op != before.region->ops.rend() && op->get() != before.last; ++op)
       if (doesMore(**op)) return;
+  }
+  if (!function.empty()) {
+    const std::string written(context_.sources.text(e.span));
+    context_.warning(Code::W0105, e.span, "this call changes nothing: what `" + function + "` assigns is its own")
+        .help("arguments are values: let `" + function + "` give the new value back, and assign it: `x = " + written +
+              "`");
+    return;
   }
   auto d = context_.error(
       Code::E0106, e.span,
@@ -35,6 +46,22 @@ void UnusedValues::check(const ast::Expr& e, const Val& value, const Place& befo
            {{Span{e.span.file, e.span.begin, e.span.begin}, target + " = "}});
   else
     d.help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
+}
+
+std::string UnusedValues::assigningFunction(const ast::Expr& e) const {
+  if (e.kind != ExprKind::Call) return "";
+  const ast::Expr& callee = *e.args[0];
+  if (callee.kind != ExprKind::Name && callee.kind != ExprKind::Member) return "";
+  if (callee.kind == ExprKind::Name && scopes_.find(callee.span)) return "";  // a lambda of that name
+  const auto& functions = context_.frame().unit->functions;
+  const auto found = functions.find(callee.text);
+  if (found == functions.end()) return "";
+  bool assigns = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) { assigns |= s.kind == ast::Stmt::Kind::Assign; };
+  for (const FnDecl& decl : found->second)
+    if (!decl.stmt->bodyIsExpr) visitor.visit(decl.stmt->body);
+  return assigns ? callee.text : "";
 }
 
 std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const {

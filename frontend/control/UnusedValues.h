@@ -20,10 +20,13 @@ class UnusedValues {
     const ir::Op* last = nullptr;
   };
   Place here() const;
-  /// E0106 for the value of a statement, unless the call that gives it did more since `before`: printed, say.
+  /// E0106 for the value of a statement, unless the call that gives it did more since `before`: printed, say. W0105 for
+  /// a call without a value of a function that assigns to variables of its own and does nothing else.
   void check(const ast::Expr& e, const Val& value, const Place& before);
 
  private:
+  /// The function of the script that a statement calls, if it assigns; else empty.
+  std::string assigningFunction(const ast::Expr& e) const;
   bool doesMore(const ir::Op& op);
   bool doesMore(const ir::Region& region);
   /// What a call's result may be meant for: `x` of `x.sort()`, a variable of that type, or the variables among the

@@ -52,7 +52,7 @@ Val Conversions::cast(const Val& v, ir::DType to, Span span) {
   if (v.isNumber() || v.is(Val::Kind::Bool)) {
     const double real = v.is(Val::Kind::Bool) ? (v.boolean ? 1 : 0) : asDouble(v);
     if (ir::isFloat(to)) {
-      Val r = Val::ofFloat(rounded(real, to), span, false);
+      Val r = Val::ofFloat(v.is(Val::Kind::Bool) ? real : asFloat(v, to), span, false);
       r.dtype = to;
       return r;
     }

@@ -49,8 +49,6 @@ Val Expressions::evalSettled(const ast::Expr& e, const Ty* expected) {
   return tensors_.settle(eval(e, expected), expected);
 }
 
-namespace {}  // namespace
-
 Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
   if (context_.spent(e.span)) return context_.lost();
   context_.at(e);
@@ -166,6 +164,7 @@ Val Expressions::evalBinary(const ast::Expr& e, const Ty* expected) {
   std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};
   if (e.text == "and" || e.text == "or") return shortCircuit(e, operands[0]);
   operands.push_back(eval(*e.args[1], hint ? &*hint : nullptr));
+  habits_.warnOfLists(e, operands);
   if (hint) tensors_.adoptDeclared(operands, expected);
   return operators_.binary(e.text, operands[0], operands[1], e.span, e.opSpan);
 }

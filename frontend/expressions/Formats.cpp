@@ -11,7 +11,9 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Devices.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
+#include "ir/Scalar.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::frontend {
@@ -35,14 +37,8 @@ Element elementOf(const Val& v) {
     put(static_cast<uint8_t>(v.boolean));
     return e;
   }
-  double real = v.is(Val::Kind::Float) ? v.real : static_cast<double>(v.integer);
-  switch (e.dtype) {
-    case DType::F16: put(rt::floatToHalf(static_cast<float>(real))); break;
-    case DType::BF16: put(rt::floatToBfloat(static_cast<float>(real))); break;
-    case DType::F32: put(static_cast<float>(real)); break;
-    case DType::F64: put(real); break;
-    default: put(static_cast<uint64_t>(static_cast<int64_t>(v.integer))); break;
-  }
+  put(ir::isFloat(e.dtype) ? ir::floatBits(e.dtype, asFloat(v, e.dtype))
+                           : static_cast<uint64_t>(static_cast<int64_t>(v.integer)));
   return e;
 }
 
@@ -246,6 +242,15 @@ FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, std:
     if (i) w.text(between);
     w.value(values[i], "", values[i].span.valid() ? values[i].span : span);
   }
+  return std::move(w.parts);
+}
+
+FormatParts Formats::sidesParts(const std::vector<Val>& sides) {
+  Writer w(context_, tensors_, devices_);
+  w.text("left is ");
+  w.value(sides[0], "", sides[0].span);
+  w.text(", right is ");
+  w.value(sides[1], "", sides[1].span);
   return std::move(w.parts);
 }
 

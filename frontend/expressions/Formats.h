@@ -31,6 +31,8 @@ class Formats {
   Val formatString(const ast::Expr& e);
   /// What `print` and `assert` say for these values; not `ok` after an error.
   FormatParts formatParts(const std::vector<Val>& values, Span span, std::string_view between = " ");
+  /// What an assertion says of the two sides of its comparison.
+  FormatParts sidesParts(const std::vector<Val>& sides);
 
  private:
   Context& context_;

@@ -61,9 +61,12 @@ ir::SourceText sourceText(const ast::Expr& e) {
   return t;
 }
 
+namespace {
+/// Whether the type, or a part of it, says on which device values are.
 bool namesDevice(const ast::TypeExpr& t) {
   return t.place || std::any_of(t.args.begin(), t.args.end(), [](const ast::TypePtr& a) { return namesDevice(*a); });
 }
+}  // namespace
 
 bool leavesDeviceOpen(const ast::Stmt& var) {
   return var.kind == ast::Stmt::Kind::Var && var.annotations.empty() && !(var.type && namesDevice(*var.type));

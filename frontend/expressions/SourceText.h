@@ -6,8 +6,6 @@
 namespace tenc::frontend {
 
 ir::SourceText sourceText(const ast::Expr& e);
-/// Whether the type, or a part of it, says on which device values are.
-bool namesDevice(const ast::TypeExpr& t);
 /// Whether the `var` statement leaves open on which device its values are: `@gpu ` may stand before it.
 bool leavesDeviceOpen(const ast::Stmt& var);
 

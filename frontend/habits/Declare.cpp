@@ -39,4 +39,15 @@ std::string deviceLine(std::string_view name, std::string_view device) {
   return "device " + std::string(name) + " = " + first + " or " + std::string(ir::DeviceTable::kHost);
 }
 
+std::optional<Edit> parameterAsVariable(const ast::Stmt& fn, const SourceFile& source, const ast::Name& parameter) {
+  if (fn.bodyIsExpr || fn.body.statements.empty() || !fn.body.statements[0]) return std::nullopt;
+  const Span first = fn.body.statements[0]->span;
+  const std::string_view text = source.text();
+  const size_t line = text.rfind('\n', first.begin) + 1;  // npos + 1: the first
+  const std::string_view before = text.substr(line, first.begin - line);
+  const bool alone = before.find_first_not_of(" \t") == std::string_view::npos;
+  return Edit{Span{first.file, first.begin, first.begin},
+              "var " + parameter.text + " = " + parameter.text + (alone ? "\n" + std::string(before) : "; ")};
+}
+
 }  // namespace tenc::frontend

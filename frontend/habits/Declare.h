@@ -1,5 +1,6 @@
 // Edits that add a declaration to a script: an import, a device line.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace tenc::frontend {
 Edit declared(const ast::File& file, const SourceFile& source, const std::string& line);
 /// `import name`, above everything else.
 Edit imported(const ast::File& file, const SourceFile& source, std::string_view name);
+/// `var x = x` at the head of the body of a function that has the parameter; nothing where the body is an expression.
+std::optional<Edit> parameterAsVariable(const ast::Stmt& fn, const SourceFile& source, const ast::Name& parameter);
 /// `device name = device or cpu`; without one the accelerator.
 std::string deviceLine(std::string_view name, std::string_view device = {});
 

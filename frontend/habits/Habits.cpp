@@ -207,8 +207,14 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
   const syntax::Familiar* known = syntax::familiarName(name);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
-  if (known && !known->inSubscript.empty())
+  // `torch.float` has 32 bits, `float` as a dtype of NumPy 64.
+  const std::string_view dtype = !known ? "" : root->text == "torch" ? known->asType : known->asDType;
+  if (ir::dtypeNamed(dtype) && !scopes_.nameExists(name))
+    d.help("dtypes have no prefix", {{whole, std::string(dtype)}});
+  else if (known && !known->inSubscript.empty())
     d.help(std::string(known->help), {{whole, std::string(known->inSubscript)}});
+  else if (isOwnName(name, context_, scopes_))
+    d.help(ownNameHelp(name));
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
   else if (layer)
@@ -255,6 +261,24 @@ bool Habits::joinsText(const ast::Expr& e) {
   context_.error(Code::E0203, at, "`" + e.text + "` takes tensors and numbers, not a string")
       .help("a string takes values in braces: `\"loss {x}\"`", {{e.span, *text}});
   return true;
+}
+
+void Habits::warnOfLists(const ast::Expr& e, const std::vector<Val>& operands) {
+  const ast::Expr &left = *e.args[0], &right = *e.args[1];
+  const auto text = [this](const ast::Expr& part) { return std::string(context_.sources.text(part.span)); };
+  const bool leftList = left.kind == ExprKind::Array, rightList = right.kind == ExprKind::Array;
+  if (e.text == "+" && leftList && rightList) {
+    context_.warning(Code::W0203, e.opSpan, "`+` adds the elements of these two; it does not join them")
+        .help("they are joined by `concat((" + text(left) + ", " + text(right) + "))`");
+    return;
+  }
+  const ast::Expr &list = leftList ? left : right, &count = leftList ? right : left;
+  if (e.text != "*" || leftList == rightList || list.args.size() != 1 || list.args[0]->kind == ExprKind::Array ||
+      !operands[leftList ? 1 : 0].is(Val::Kind::Int))
+    return;
+  context_.warning(Code::W0203, e.opSpan, "`*` multiplies the one element; it does not repeat it")
+      .help("a tensor of equal elements is made by `full`",
+            {{e.span, "full([" + text(count) + "], " + text(*list.args[0]) + ")"}});
 }
 
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {

@@ -26,6 +26,8 @@ class Habits {
   bool moduleNotImported(const ast::Expr& member);
   /// Reports a text that values are added to, or that is repeated.
   bool joinsText(const ast::Expr& e);
+  /// W0203 for `[0] * n` and `[1] + [2]` of literals, which repeat and join lists in Python.
+  void warnOfLists(const ast::Expr& e, const std::vector<Val>& operands);
   /// Reports a struct that is called as a constructor.
   Val calledStruct(const Val& type, const CallArgs& args);
 

@@ -1,6 +1,7 @@
 #include "frontend/habits/Idioms.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "frontend/Context.h"
 #include "frontend/habits/Places.h"
@@ -8,6 +9,7 @@
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
+#include "syntax/Familiar.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -306,36 +308,74 @@ std::optional<Help> annotatedPlace(Context& context, Span argument) {
   return Help{said, {{call->span, "@" + device + " { " + made + " }"}}};
 }
 
+namespace {
+/// `optim.step(s, m, g)` or `s.step(m, g)` of the optimiser that is called so; `env.step(a)` is none.
+bool isStepOf(const ast::Expr& e, const std::string& state) {
+  if (state.empty() || e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member || e.args[0]->text != "step")
+    return false;
+  const auto isState = [&](const ast::Expr* x) { return x && x->kind == ExprKind::Name && x->text == state; };
+  return !e.arguments.empty() && (isState(e.args[0]->args[0].get()) || isState(e.arguments[0].value.get()));
+}
+}  // namespace
+
 std::optional<Help> optionOfSteps(Context& context, Span argument, const std::string& name) {
   const ast::File* file = fileOf(context);
   const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
   if (!call) return std::nullopt;
-  std::string made = textOf(context, call->args[0]->span) + "(", given;
+  std::string made = textOf(context, call->args[0]->span) + "(";
+  std::vector<const ast::Argument*> options;  // all at once
   bool first = true;
   for (const ast::Argument& a : call->arguments) {
     if (!a.value || a.rangeEnd) return std::nullopt;
-    if (a.name && a.name->text == name) {
-      given = textOf(context, a.span);
+    if (a.name) {
+      options.push_back(&a);
       continue;
     }
     made += (first ? "" : ", ") + textOf(context, a.span);
     first = false;
   }
   std::vector<Edit> edits{{call->span, made + ")"}};
-  bool plain = true;
+  if (std::none_of(options.begin(), options.end(), [&](auto* o) { return o->name->text == name; })) return std::nullopt;
+  const ast::Stmt* binds = placeIn(*file, call->span).statement;
+  const std::string state = !binds || binds->value.get() != call ? ""
+                            : binds->target                      ? binds->target->text
+                                                                 : binds->pattern.name.text;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member || e.args[0]->text != "step") return true;
-    const bool has = std::any_of(e.arguments.begin(), e.arguments.end(),
-                                 [&](const ast::Argument& a) { return a.name && a.name->text == name; });
-    plain = plain && e.args[0]->args[0]->kind == ExprKind::Name && e.args[0]->args[0]->text == "optim";
-    if (!has) edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, ", " + given});
+    if (!isStepOf(e, state)) return true;
+    std::string text;
+    for (const ast::Argument* option : options) {
+      const auto isIt = [&](const ast::Argument& a) { return a.name && a.name->text == option->name->text; };
+      if (std::none_of(e.arguments.begin(), e.arguments.end(), isIt)) text += ", " + textOf(context, option->span);
+    }
+    edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, std::move(text)});
     return true;
   };
   for (const ast::StmtPtr& s : file->statements)
     if (s) visitor.visit(*s);
-  if (!plain || given.empty()) return std::nullopt;
+  if (edits.size() == 1) {  // there is no step yet: they wait in a comment
+    if (!syntax::endsLine(context.sources, call->span)) return std::nullopt;
+    std::string all;
+    for (const ast::Argument* option : options) all += (all.empty() ? "" : ", ") + textOf(context, option->span);
+    edits[0].replacement += "  # of `optim.step`: " + all;
+  }
   return Help{"options are given to each step: `optim.step(s, m, g, lr: 1e-3)`", std::move(edits)};
+}
+
+std::optional<Help> optionLeftOut(Context& context, Span argument, const std::string& name) {
+  const syntax::Familiar* option = syntax::familiarOption(name);
+  const ast::File* file = option && option->nothing ? fileOf(context) : nullptr;
+  const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
+  if (!call) return std::nullopt;
+  const auto& all = call->arguments;
+  const auto it = std::find_if(all.begin(), all.end(), [&](const ast::Argument& a) { return a.span == argument; });
+  if (it == all.end()) return std::nullopt;
+  Span taken = argument;
+  if (it != all.begin())
+    taken.begin = std::prev(it)->span.end;
+  else if (std::next(it) != all.end())
+    taken.end = std::next(it)->span.begin;
+  return Help{std::string(option->help), {{taken, ""}}};
 }
 
 std::optional<Help> boundAnew(Context& context, Span statement, Span declared) {

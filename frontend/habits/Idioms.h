@@ -38,6 +38,8 @@ std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const 
 std::optional<Help> annotatedPlace(Context& context, Span argument);
 /// `optim.adam(m, lr: 0.1)`: the option at the steps of the script.
 std::optional<Help> optionOfSteps(Context& context, Span argument, const std::string& name);
+/// Takes an option out of its call, where TL has no use for it (`Familiar::nothing`).
+std::optional<Help> optionLeftOut(Context& context, Span argument, const std::string& name);
 /// A variable that is assigned another type where it was bound, bound anew.
 std::optional<Help> boundAnew(Context& context, Span statement, Span declared);
 /// `x: torch.Tensor` and `-> np.ndarray` without the type, which TL infers.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "frontend/names/Scan.h"
-#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -67,7 +66,7 @@ WrittenOperand operandOf(const ast::Expr& e, std::string_view text) {
   return {text, compound && !e.grouped};
 }
 
-std::optional<std::string> rewritten(const WrittenCall& call) {
+const FamiliarCall* patternOf(const WrittenCall& call) {
   const auto fits = [&](const FamiliarCall& r) {
     return r.operands == call.operands.size() &&
            (r.form == FamiliarCall::Form::Any || (r.form == FamiliarCall::Form::Method) == call.method) &&
@@ -78,7 +77,12 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
   };
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);
-  if (r == calls.end()) return std::nullopt;
+  return r == calls.end() ? nullptr : &*r;
+}
+
+std::optional<std::string> rewritten(const WrittenCall& call) {
+  const FamiliarCall* r = patternOf(call);
+  if (r == nullptr) return std::nullopt;
   std::string text;
   for (size_t i = 0; i < r->pattern.size(); ++i) {
     const char c = r->pattern[i];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "syntax/Ast.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -33,6 +34,8 @@ struct WrittenCall {
   Beside beside = Beside::Operator;
 };
 
+/// The row that says what takes the place of the call; null when there is none that fits where it stands.
+const syntax::FamiliarCall* patternOf(const WrittenCall& call);
 /// The text to put in place of the call; nullopt when there is none that fits where it stands.
 std::optional<std::string> rewritten(const WrittenCall& call);
 

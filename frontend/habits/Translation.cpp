@@ -1,9 +1,11 @@
 #include "frontend/habits/Translation.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "frontend/Context.h"
 #include "frontend/StdModules.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Places.h"
@@ -52,11 +54,32 @@ ForeignCall::Form libraryOf(const ast::Expr& member) {
   for (const ast::Expr* m = member.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get())
     if (m->text == "linalg") return ForeignCall::Form::NumPy;
   const std::string& root = rootOfMember(member).text;
-  if (root == "math") return ForeignCall::Form::Python;
+  if (root == "math" || root == "random") return ForeignCall::Form::Python;
   for (const ast::Expr* m = member.args[0].get(); root == "jax" && m->kind == ExprKind::Member; m = m->args[0].get())
     if (m->text == "random") return ForeignCall::Form::Draws;
   const bool torch = root == "torch" || root == "F" || root == "nn";
   return torch ? ForeignCall::Form::Torch : ForeignCall::Form::NumPy;
+}
+
+/// The names in what a row writes that are no options, members or arguments: those that it takes from TL.
+std::vector<std::string> namesIn(std::string_view pattern) {
+  std::vector<std::string> names;
+  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t i = 0; i < pattern.size();) {
+    if (pattern[i] == '{' && pattern.substr(i, 2) != "{{") {
+      i = std::min(pattern.find('}', i), pattern.size() - 1) + 1;
+    } else if (pattern[i] == '"') {
+      i = std::min(pattern.find('"', i + 1), pattern.size() - 1) + 1;
+    } else if (!isPart(pattern[i])) {
+      ++i;
+    } else {
+      const size_t begin = i;
+      while (i < pattern.size() && isPart(pattern[i])) ++i;
+      const bool member = begin > 0 && pattern[begin - 1] == '.', option = i < pattern.size() && pattern[i] == ':';
+      if (!member && !option) names.emplace_back(pattern.substr(begin, i - begin));
+    }
+  }
+  return names;
 }
 
 int rankOfValue(const Val& v) {
@@ -105,6 +128,15 @@ std::string Translation::nameOf(std::string_view foreign) const {
   const syntax::Familiar* known = syntax::familiarName(foreign);
   if (known == nullptr || known->replacement.empty()) return "";
   return known->keyword || scopes_.nameExists(known->replacement) ? std::string(known->replacement) : "";
+}
+
+std::string ownNameHelp(const std::string& name) {
+  return "`" + name + "` is a name of this script, which hides that of TL: call yours something else";
+}
+
+bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
+  if (builtinRow(name) == nullptr && !builtinConstant(name, {})) return false;
+  return scopes.named(name) != nullptr || context.frame().unit->functions.contains(name);
 }
 
 std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee) const {
@@ -167,9 +199,21 @@ ForeignArgument Translation::argument(const ast::Expr& value) {
   const bool negative = value.kind == ExprKind::Unary && value.args[0]->kind == ExprKind::Int;
   a.number = value.kind == ExprKind::Int || negative;
   a.rank = rankOf(value);
+  a.shape = shapeOf(value);
   if (value.kind == ExprKind::Tuple || value.kind == ExprKind::Array)
     for (const ast::ExprPtr& p : value.args) a.parts.push_back(text(*p));
   return a;
+}
+
+std::vector<int64_t> Translation::shapeOf(const ast::Expr& value) const {
+  if (value.kind == ExprKind::Name) {
+    const Binding* local = scopes_.find(value.span);
+    return local && local->value.is(Val::Kind::Tensor) ? local->value.tensor->type.shape : std::vector<int64_t>();
+  }
+  const bool counted = value.kind == ExprKind::Call && value.args[0]->text == "arange" && value.arguments.size() == 1;
+  const ast::Expr* n = counted ? value.arguments[0].value.get() : nullptr;
+  if (n && n->kind == ExprKind::Int && !n->overflow) return {static_cast<int64_t>(n->integer)};
+  return {};
 }
 
 int Translation::rankOf(const ast::Expr& value) const {
@@ -207,6 +251,12 @@ bool Translation::fits(const ForeignCall& row, const Callee& callee) {
   return row.form == Form::Any || row.form == callee.form;
 }
 
+std::string Translation::ownNameIn(std::string_view pattern) const {
+  const std::vector<std::string> names = namesIn(pattern);
+  const auto own = std::find_if(names.begin(), names.end(), [&](auto& n) { return isOwnName(n, context_, scopes_); });
+  return own == names.end() ? "" : *own;
+}
+
 std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const ast::Expr& e, const Given& given,
                                                  Beside beside) {
   const std::string device = ir::DeviceTable::accelerator();
@@ -216,6 +266,7 @@ std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const a
   const syntax::Familiar* known = syntax::familiarName(row.name());
   const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
   const std::string help = row.help.empty() ? said : std::string(row.help);
+  if (const std::string own = ownNameIn(row.text); !own.empty()) return TranslatedCall{"", ownNameHelp(own), e.span};
   if (text->empty()) return TranslatedCall{"", help, e.span};
   if (!row.instead.empty()) {
     const ast::File* file = context_.frame().unit->file;
@@ -285,12 +336,17 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
     for (const ForeignArgument& a : given) written.operands.push_back({a.text, a.compound});
     const syntax::Familiar* known = syntax::familiarName(callee->name);
     const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
-    if (auto text = rewritten(written)) return TranslatedCall{*text, said, e.span};
+    if (const syntax::FamiliarCall* row = patternOf(written)) {
+      if (const std::string own = ownNameIn(row->pattern); !own.empty())
+        return TranslatedCall{"", ownNameHelp(own), e.span};
+      return TranslatedCall{*rewritten(written), said, e.span};
+    }
   }
   if (e.args[0]->kind == ExprKind::Name) return std::nullopt;  // a name alone is suggested by its spelling
   const std::string name = nameOf(callee->name);
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
+  if (isOwnName(name, context_, scopes_)) return TranslatedCall{"", ownNameHelp(name), e.span};
   return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
 }
 
@@ -365,7 +421,7 @@ std::string Translation::translate(const ast::Expr& e) {
     if (known && !known->text.empty() && known->whole == e.span) return known->text;
   }
   if (e.kind == ExprKind::Member && hasForeignPrefix(e, scopes_)) {
-    if (const std::string name = nameOf(e.text); !name.empty()) return name;
+    if (const std::string name = nameOf(e.text); !name.empty() && !isOwnName(name, context_, scopes_)) return name;
   }
   if (e.kind == ExprKind::Name && !scopes_.nameExists(e.text)) {
     if (const std::string name = nameOf(e.text); !name.empty()) return name;

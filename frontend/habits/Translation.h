@@ -58,6 +58,10 @@ class Translation {
   std::string renamed(const std::string& name, const Given& given) const;
   Given argumentsOf(const ast::Expr& e, bool method);
   int rankOf(const ast::Expr& value) const;
+  /// The first name in what a row writes that is the script's own; empty for none.
+  std::string ownNameIn(std::string_view pattern) const;
+  /// The shape of a tensor whose size is known; else empty.
+  std::vector<int64_t> shapeOf(const ast::Expr& value) const;
   bool readsBehind(const ast::Expr& call) const;
   std::string dtypeMeant(const ast::Expr& value) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
@@ -71,6 +75,10 @@ class Translation {
   std::unordered_map<const ast::Expr*, std::string> texts_;  ///< a call that is not known asks twice for its arguments
 };
 
+/// What is said where an edit would call the script's own.
+std::string ownNameHelp(const std::string& name);
+/// Whether the script has a name of its own for what TL calls so.
+bool isOwnName(const std::string& name, Context& context, Scopes& scopes);
 /// `torch.nn`, `np`: whether a name of another library's module stands at the root of the member.
 bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes);
 

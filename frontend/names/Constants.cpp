@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
@@ -11,8 +12,41 @@
 #include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
+#include "frontend/values/Literals.h"
+#include "frontend/values/Numbers.h"
 
 namespace tenc::frontend {
+
+Val Constants::asDeclared(Val v, const Ty& type, size_t dim) {
+  const auto differs = [&] {
+    return context_.fail(Code::E0207, v.span, "this is " + describe(v) + ", but " + toString(type) + " is declared");
+  };
+  const size_t rank = type.isTensor() && type.dims ? type.dims->size() : 0;
+  if ((type.kind == Ty::Kind::Tuple && v.is(Val::Kind::Tuple)) ||
+      (v.is(Val::Kind::Array) && (type.kind == Ty::Kind::List || dim < rank))) {
+    const size_t length = type.kind == Ty::Kind::Tuple  ? type.elems.size()
+                          : type.kind == Ty::Kind::List ? static_cast<size_t>(type.length)
+                                                        : static_cast<size_t>((*type.dims)[dim]);
+    if (v.elems.size() != length && !(type.kind == Ty::Kind::List && type.length < 0)) return differs();
+    for (size_t i = 0; i < v.elems.size(); ++i) {
+      const Ty& inner = type.isTensor() ? type : type.elems[type.kind == Ty::Kind::Tuple ? i : 0];
+      Val part = asDeclared(v.elems[i], inner, type.isTensor() ? dim + 1 : 0);
+      if (part.poison()) return part;
+      v.elems.edit()[i] = std::move(part);
+    }
+    return v;
+  }
+  if (v.poison() || !type.isTensor() || !type.dtype || !type.dims) return v;
+  const ir::DType t = *type.dtype;
+  const bool isBool = v.is(Val::Kind::Bool);
+  if (dim < rank || !(v.isNumber() || isBool) || isBool != (t == ir::DType::Bool)) return v.isStatic() ? differs() : v;
+  if (v.is(Val::Kind::Float) && !ir::isFloat(t)) return differs();
+  if (v.is(Val::Kind::Int) && !fits(v.integer, t))
+    return context_.fail(Code::E0212, v.span, toString(v.integer) + " does not fit in " + std::string(ir::name(t)));
+  if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? asFloat(v, t) : v.real, v.span);
+  v.dtype = t;
+  return v;
+}
 
 Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
@@ -30,16 +64,7 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
     g.unit = &unit;
     if (decl.type) expected = types_.resolve(*decl.type, g);
     v = decl.value ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr) : context_.lost();
-    if (v.isNumber() && decl.type && expected.isTensor() && expected.dtype) {
-      const bool real = ir::isFloat(*expected.dtype);
-      if (v.is(Val::Kind::Float) && !real) {
-        v = context_.fail(Code::E0207, decl.value->span,
-                          "`" + name + "` is declared " + toString(expected) + ", but this is a float");
-      } else {
-        if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
-        v.dtype = *expected.dtype;
-      }
-    }
+    if (decl.type) v = asDeclared(std::move(v), expected, 0);
   }
   std::function<bool(const Val&)> known = [&](const Val& x) {
     if (x.is(Val::Kind::Array) || x.is(Val::Kind::Tuple)) return std::all_of(x.elems.begin(), x.elems.end(), known);

@@ -27,6 +27,10 @@ class Constants {
   Val paramOf(const ast::Stmt& decl);
 
  private:
+  /// The value with the dtypes of the type that is written; E0207 where it has another shape or kind, E0212 where a
+  /// number does not fit. `dim`: the first of the type's that the value has.
+  Val asDeclared(Val v, const Ty& type, size_t dim);
+
   Context& context_;
   Types& types_;
   Expressions& expressions_;

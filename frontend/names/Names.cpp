@@ -136,6 +136,10 @@ Val Names::aliasValue(const Unit& unit, const ast::Stmt& alias) {
   std::vector<const ast::Stmt*> open = {&alias};
   std::set<const ast::Stmt*> done;
   const auto known = [&](const ast::Stmt& a) { return done.contains(&a) || unit.evaluated.contains(a.name.text); };
+  const auto isLost = [&](const ast::Stmt* part) {
+    const auto it = unit.evaluated.find(part->name.text);
+    return part->generics.empty() && it != unit.evaluated.end() && it->second.poison();
+  };
   Val last;
   while (!open.empty()) {
     const ast::Stmt& a = *open.back();
@@ -149,7 +153,7 @@ Val Names::aliasValue(const Unit& unit, const ast::Stmt& alias) {
     open.pop_back();
     if (known(a)) continue;
     const size_t errors = context_.diags.errors();
-    last = read(a);
+    last = std::ranges::any_of(unit.aliasesIn(a), isLost) ? context_.lost() : read(a);
     done.insert(&a);
     // What had an error says so each time, as it may be one that is taken back; but for a type without end.
     if (context_.diags.errors() == errors || last.poison()) unit.evaluated[a.name.text] = last;

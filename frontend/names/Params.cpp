@@ -9,6 +9,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Constants.h"
+#include "frontend/values/Numbers.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -113,7 +114,8 @@ Val Constants::paramOf(const ast::Stmt& decl) {
     v = expressions_.eval(*decl.value);
     evaluating_.pop_back();
     const bool real = type == "f32" || type == "f64";
-    if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
+    if (real && v.is(Val::Kind::Int))
+      v = Val::ofFloat(asFloat(v, type == "f32" ? ir::DType::F32 : ir::DType::F64), v.span);
     const bool fits = type == "i64"    ? v.is(Val::Kind::Int)
                       : real           ? v.is(Val::Kind::Float)
                       : type == "bool" ? v.is(Val::Kind::Bool)

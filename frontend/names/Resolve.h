@@ -128,6 +128,8 @@ class Resolution {
   /// What the language has of that name; `called`: also what stands only where something is called.
   const Declaration* builtIn(std::string_view name, bool called) const;
   Part* partAt(Span place) const;
+  /// Finds the uses in a part; in NameWalk.cpp.
+  void walk(Part& part) const;
   const Resolution* home(Span place) const;
   template <class Wanted>
   Declarations outer(Span node, const Wanted& wanted) const;

@@ -50,6 +50,15 @@ const ast::Expr* rootOf(const ast::Expr& target) {
   return e->kind == ast::Expr::Kind::Name ? e : nullptr;
 }
 
+void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices) {
+  if (target.kind != ast::Expr::Kind::Index && target.kind != ast::Expr::Kind::Member) return;
+  indicesOf(*target.args[0], indices);
+  for (const ast::Subscript& s : target.subscripts) {
+    for (const ast::ExprPtr* x : {&s.index, &s.lo, &s.hi, &s.step, &s.size})
+      if (*x) indices.push_back(x->get());
+  }
+}
+
 namespace {
 void addTargets(const ast::Expr& target, std::set<std::string>& names) {
   if (target.kind == ast::Expr::Kind::Tuple) {
@@ -130,7 +139,11 @@ Exits exitsOf(const ast::Stmt& s) {
     case Kind::Assign:
     case Kind::Assert:
       if (s.value) r = exitsOf(*s.value);
-      if (s.message) merge(r, exitsOf(*s.message));
+      if (s.target) {
+        std::vector<const ast::Expr*> indices;
+        indicesOf(*s.target, indices);
+        for (const ast::Expr* index : indices) merge(r, exitsOf(*index));
+      }
       break;
     default: break;
   }

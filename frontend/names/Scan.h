@@ -28,6 +28,8 @@ struct TreeVisitor {
 void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
 /// The variable at the root of an assignment's target; null for a tuple or for what is no place.
 const ast::Expr* rootOf(const ast::Expr& target);
+/// Adds the indices of an assignment's target, in the order of evaluation; none for a tuple.
+void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices);
 
 /// The statement of the script itself that binds a variable of that name; null for none.
 const ast::Stmt* scriptVariable(const ast::File* file, std::string_view name);

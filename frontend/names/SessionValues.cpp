@@ -203,8 +203,8 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
     const Binding& b = *latest[name];
     if (b.value.poison()) continue;
     // What came in and was not assigned to is kept already; what a kept statement has bound cannot be.
-    if (b.span.file != file.source && (!cameIn(b.span) || !changed(b.value))) continue;
-    keep(name, b.value, b.isVar, b.span);
+    if (b.declaration.file != file.source && (!cameIn(b.declaration) || !changed(b.value))) continue;
+    keep(name, b.value, b.isVar, b.declaration);
   }
   if (!last.poison() && !last.is(ValKind::Unit)) {
     const Val value = tensors_.settle(last);
@@ -229,12 +229,20 @@ bool SessionValues::cameIn(Span declared) const {
   return std::any_of(values.begin(), values.end(), [&](const SessionValue& v) { return v.span == declared; });
 }
 
+namespace {
+bool bindsAt(const ast::Pattern& pattern, Span declared) {
+  if (!pattern.isTuple) return pattern.name.span == declared;
+  return std::any_of(pattern.elements.begin(), pattern.elements.end(),
+                     [&](const ast::Pattern& element) { return bindsAt(element, declared); });
+}
+}  // namespace
+
 /// The session's names that the statement sees which binds the name at `declared`.
 std::vector<std::string> SessionValues::usesOf(const ast::File& file, Span declared) const {
   std::vector<std::string> names;
   for (const auto& s : file.statements) {
     const bool binds = s && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
-    if (!binds || s->pattern.name.span != declared || !s->value) continue;
+    if (!binds || !bindsAt(s->pattern, declared) || !s->value) continue;
     for (const Declaration* d : units_.script().resolution->captured(s->value->span)) names.push_back(d->name);
   }
   return names;

@@ -34,13 +34,29 @@ ast::Annotation copied(const ast::Annotation& a) {
 
 ast::TypePtr copyOf(const ast::TypeExpr& t) { return substituted(t, {}); }
 
+/// The place, or what is given for the variable that it names.
+ast::Annotation placeWith(const ast::Annotation& place, const Substitution& map) {
+  ast::Annotation r = copied(place);
+  const bool name = place.path.size() == 1 && !place.number && !place.index;
+  const auto given = name ? map.find(place.path[0].text) : map.end();
+  if (given == map.end() || given->second.size() != 1) return r;
+  const ast::TypeExpr& device = *given->second[0];
+  r.path = device.path, r.span = device.span;
+  if (device.kind == TypeKind::Device) {
+    const size_t colon = device.device.find(':');
+    r.path = {{device.device.substr(0, colon), device.span}};
+    if (colon != std::string::npos) r.number = std::stoll(device.device.substr(colon + 1));
+  }
+  return r;
+}
+
 /// The names keep their places in the text, by which it is known what they mean.
 ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map) {
   const bool name = t.kind == TypeKind::Path && t.path.size() == 1;
   auto it = name ? map.find(t.path[0].text) : map.end();
   if (it != map.end() && it->second.size() == 1 && !t.hasArgs) {
     ast::TypePtr r = copyOf(*it->second[0]);
-    if (t.place && !r->place) r->place = copied(*t.place);
+    if (t.place && !r->place) r->place = placeWith(*t.place, map);
     return r;
   }
   auto r = std::make_unique<ast::TypeExpr>();
@@ -59,7 +75,7 @@ ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map) {
   r->integer = t.integer;
   r->op = t.op;
   r->device = t.device;
-  if (t.place) r->place = copied(*t.place);
+  if (t.place) r->place = placeWith(*t.place, map);
   r->span = t.span;
   return r;
 }
@@ -75,6 +91,7 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
   if (known) return known.get();
   const ast::Stmt& decl = *alias->statement;
   Substitution map;
+  std::vector<ast::TypePtr> defaults;
   size_t next = 0;
   bool wrong = false;
   for (size_t i = 0; i < decl.generics.size(); ++i) {
@@ -86,7 +103,9 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
     } else if (next < t.args.size()) {
       to.push_back(t.args[next++].get());
     } else if (x.otherwise) {
-      to.push_back(x.otherwise.get());
+      // It may name the variables before it.
+      defaults.push_back(substituted(*x.otherwise, map));
+      to.push_back(defaults.back().get());
     } else {
       wrong = true;
     }

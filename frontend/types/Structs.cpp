@@ -197,7 +197,7 @@ StructPtr Structs::structInfo(const StructDecl& decl, Generics& g) {
     info->args.emplace_back(x.name.text, std::move(v));
   }
   info->text = structType(decl)->info->text + (text.empty() ? "" : "[" + text + "]");
-  for (const ast::Field& f : decl.stmt->fields) info->pins.push_back(f.type ? types_.deviceInType(*f.type, g) : "");
+  for (const ast::Field& f : decl.stmt->fields) info->pins.push_back(f.type ? types_.placeOf(*f.type, g) : "");
   return info;
 }
 

@@ -36,7 +36,7 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
   const Declaration* d = g.unit->resolution->definition(head.span);
   if (t.path.size() > 1) {
     if (!d) return {false, unknownPath(t)};
-    if (d->kind != Declaration::Kind::Module) return {false, context_.lost()};  // an import that failed, or an error
+    if (d->kind != Declaration::Kind::Module) return {false, noModule(*d, head)};
     const ast::Name& member = t.path[1];
     if (auto v = names_.lookupGlobal(*d->home->unit, member.text, t.span)) return {false, v};
     return {false, context_.fail(Code::E0206, member.span, "module `" + name + "` has no `" + member.text + "`")};
@@ -50,11 +50,20 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
   return {variable, std::nullopt};
 }
 
+Val Types::noModule(const Declaration& d, const ast::Name& head) {
+  if (d.kind == Declaration::Kind::Lost) return context_.lost();
+  auto error = context_.error(Code::E0102, head.span, "`" + head.text + "` is not a module");
+  if (d.span.valid()) error.note(d.span, "declared here");
+  return Val(error);
+}
+
 Val Types::unknownPath(const ast::TypeExpr& t) {
   const ast::Name& head = t.path[0];
   auto mended = dimOfParameter(context_, t);
   const syntax::Familiar* known = syntax::familiarName(head.text);
   if (!mended && known && known->prefix) mended = withoutType(context_, t);
+  if (!mended && scopes_.nameExists(head.text))
+    return context_.fail(Code::E0102, head.span, "`" + head.text + "` is not a module");
   if (!mended) return unknownNames_.unknownName(head.text, head.span);
   return Val(
       context_.error(Code::E0102, head.span, "`" + head.text + "` is not a module").help(mended->text, mended->edits));
@@ -130,6 +139,13 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   }
   const auto device = devices_.annotationDevice(a);
   return device ? device->name : "";
+}
+
+std::string Types::placeOf(const ast::TypeExpr& written, Generics& g) {
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
+  if (t.place || t.kind != TypeKind::Path) return deviceInType(t, g);
+  const Declaration* d = g.unit->resolution->definition(t.path.back().span);
+  return d && d->kind == Declaration::Kind::Alias ? resolve(t, g).place : "";
 }
 
 std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g) {

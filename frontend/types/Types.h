@@ -16,6 +16,7 @@ class Devices;
 class Evaluator;
 class Aliases;
 class Structs;
+struct Declaration;
 
 /// Reads written types.
 class Types {
@@ -43,6 +44,10 @@ class Types {
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
   /// The device that a type names, "$D" for a variable, "" for none.
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
+  /// The same, also of a type by another name.
+  std::string placeOf(const ast::TypeExpr& written, Generics& g);
+  /// Reports a path whose head is declared, and no module (E0102).
+  Val noModule(const Declaration& d, const ast::Name& head);
   /// Reports a type that nothing declares (E0102).
   Val unknownPath(const ast::TypeExpr& t);
   void unknownType(const ast::TypeExpr& t);

@@ -15,6 +15,7 @@
 #include "frontend/types/Types.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Keys.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -79,8 +80,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     if (isBool) return r;
     const bool stays = *declared == ir::DType::I64 || *declared == ir::DType::F32 || *declared == ir::DType::F64;
     if (stays) {
-      r = ir::isFloat(*declared) ? Val::ofFloat(v.is(Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span, true)
-                                 : v;
+      r = ir::isFloat(*declared) ? Val::ofFloat(asFloat(v, *declared), v.span, true) : v;
       r.dtype = *declared;
       r.adopts = true;
       r.dim = false;

@@ -1,5 +1,7 @@
 #include "frontend/values/Numbers.h"
 
+#include <cmath>
+
 #include "ir/Scalar.h"
 
 namespace tenc::frontend {
@@ -40,10 +42,24 @@ Int fitted(Int i, ir::DType to) {
   return ir::isSigned(to) ? Int{bits} : Int{static_cast<uint64_t>(bits)};
 }
 
-double rounded(double v, ir::DType t) {
-  if (t == ir::DType::F64) return v;
-  const auto single = static_cast<double>(static_cast<float>(v));
-  return t == ir::DType::F32 ? single : ir::floatValue(t, ir::floatBits(t, single));
+double rounded(double v, ir::DType t) { return ir::floatValue(t, ir::floatBits(t, v)); }
+
+namespace {
+/// Rounded to odd: what is rounded again, to fewer bits, is as if it were rounded once (Boldo, Melquiond 2008).
+double oddDouble(Int i) {
+  constexpr int kBits = 53;
+  unsigned __int128 rest = i < 0 ? 0 - static_cast<unsigned __int128>(i) : static_cast<unsigned __int128>(i);
+  int shift = 0;
+  bool lost = false;
+  for (; rest >> kBits != 0; rest >>= 1, ++shift) lost |= (rest & 1) != 0;
+  const double magnitude = std::ldexp(static_cast<double>(static_cast<uint64_t>(rest) | (lost ? 1u : 0u)), shift);
+  return i < 0 ? -magnitude : magnitude;
+}
+}  // namespace
+
+double asFloat(const Val& v, ir::DType t) {
+  if (!v.is(Val::Kind::Int)) return rounded(v.real, t);
+  return t == ir::DType::F64 ? static_cast<double>(v.integer) : rounded(oddDouble(v.integer), t);
 }
 
 double asDouble(const Val& v) { return v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real; }

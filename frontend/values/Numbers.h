@@ -15,5 +15,7 @@ Int fitted(Int i, ir::DType to);
 double rounded(double v, ir::DType t);
 /// An integer or float as a double.
 double asDouble(const Val& v);
+/// A compile-time number as float dtype `t`, rounded once.
+double asFloat(const Val& v, ir::DType t);
 
 }  // namespace tenc::frontend

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +13,10 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Trees.h"
+#include "ir/Scalar.h"
 
 namespace tenc::frontend {
 
@@ -66,11 +67,9 @@ void appendElements(const Val& v, DType t, std::vector<std::byte>& bytes) {
     bytes.resize(old + sizeof x);
     std::memcpy(bytes.data() + old, &x, sizeof x);
   };
-  const double real = v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real;
-  if (t == DType::F64) return put(real);
-  if (t == DType::F32) return put(v.is(Val::Kind::Int) ? static_cast<float>(v.integer) : static_cast<float>(v.real));
-  const uint64_t bits =
-      v.is(Val::Kind::Bool) ? (v.boolean ? 1u : 0u) : static_cast<uint64_t>(static_cast<unsigned __int128>(v.integer));
+  const uint64_t bits = ir::isFloat(t)          ? ir::floatBits(t, asFloat(v, t))
+                        : v.is(Val::Kind::Bool) ? (v.boolean ? 1u : 0u)
+                                                : static_cast<uint64_t>(static_cast<unsigned __int128>(v.integer));
   switch (ir::byteSize(t)) {
     case 1: return put(static_cast<uint8_t>(bits));
     case 2: return put(static_cast<uint16_t>(bits));
@@ -96,12 +95,9 @@ ir::Value* Tensors::constantTensor(const Val& array, DType t, const ir::Dims& sh
     context_.error(Code::E0212, bad->span, toString(bad->integer) + " does not fit in " + std::string(ir::name(t)));
     return nullptr;
   }
-  // Half types go through f32, rounded by the conversion op.
-  const bool half = t == DType::F16 || t == DType::BF16;
   auto bytes = std::make_shared<std::vector<std::byte>>();
-  appendElements(array, half ? DType::F32 : t, *bytes);
-  ir::Value* v = context_.b().constant({half ? DType::F32 : t, shape, {}}, bytes);
-  return half ? context_.b().value(OpKind::Cast, {v}, {{"dtype", t}}) : v;
+  appendElements(array, t, *bytes);
+  return context_.b().constant({t, shape, {}}, bytes);
 }
 
 void Tensors::adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always) {
@@ -158,7 +154,7 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
         }
         return context_.b().scalar(t, v.real);
       }
-      if (ir::isFloat(t)) return context_.b().scalar(t, static_cast<double>(v.integer));
+      if (ir::isFloat(t)) return context_.b().scalar(t, asFloat(v, t));
       if (!fits(v.integer, t)) {
         context_.error(Code::E0212, v.span, toString(v.integer) + " does not fit in " + std::string(ir::name(t)));
         return nullptr;
@@ -229,8 +225,9 @@ Val Tensors::settled(Val v, const Ty* expected, Elements::Fact how) {
   const bool keepsNumbers = how == Elements::Fact::Bound;
   switch (v.kind) {
     case Val::Kind::Int:
-      if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
-        return context_.fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
+      if (v.adopts && !fits(v.integer, v.dtype)) {
+        return context_.fail(Code::E0212, v.span,
+                             toString(v.integer) + " does not fit in " + std::string(ir::name(v.dtype)));
       }
       if (!keepsNumbers) v.adopts = v.dim = false;
       return v;

@@ -11,15 +11,17 @@ namespace tenc::passes {
 namespace {
 
 void fuseRegion(ir::Region& region, const Context& c) {
+  fusion::Copies copies;
   if (c.fuse) {
     fusion::formNativeLoops(region, c);
     fusion::prepareScatters(region);
     fusion::prepareReductions(region, c);
     fusion::prepareScans(region, c);
+    fusion::prepareConvolutions(region, c, copies);
   }
   fusion::formProducts(region);
   fusion::Nodes nodes;
-  fusion::analyse(region, c, nodes);
+  fusion::analyse(region, c, copies, nodes);
   std::vector<fusion::Group> groups = fusion::formGroups(region, c, nodes);
   fusion::emitGroups(region, groups, nodes);
   if (c.fuse) fusion::orderKernels(region);

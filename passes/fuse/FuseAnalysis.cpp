@@ -34,7 +34,8 @@ bool runsOften(const Op& op) {
 
 class Analysis {
  public:
-  Analysis(Region& region, const Context& c, Nodes& nodes) : region_(region), c_(c), nodes_(nodes) {}
+  Analysis(Region& region, const Context& c, const Copies& copies, Nodes& nodes)
+      : region_(region), c_(c), copies_(copies), nodes_(nodes) {}
 
   void run() {
     forward();
@@ -113,7 +114,7 @@ class Analysis {
   /// `v` must be a strided view of something in memory.
   void view(const Value* v) {
     Node* n = nodeOf(v);
-    if (!n) return;
+    if (!n || n->materialised) return;
     auto base = [&](const Value* x) {
       const Node* b = nodeOf(x);
       return b ? b->role != Role::PassThrough : !readThrough(x);
@@ -135,6 +136,17 @@ class Analysis {
       return operand == 0 && c_.traitsOf(op).narrowProducts.contains(op.operand(0)->type.dtype) &&
              role(op) == Role::Product;
     return op.has(Trait::LoadsColumns) && operand == (op.boolAttr("out_last") ? 1u : 0u);
+  }
+
+  /// What a product reads as a matrix.
+  void factor(const Op& op, size_t operand) {
+    const Value* v = op.operand(operand);
+    if (const auto copy = copies_.find(v); copy != copies_.end()) {
+      materialise(copy->second);
+      nodes_.at(v->op).viewed = true;
+    } else {
+      needsUnitStride(op, operand) ? unitView(v) : view(v);
+    }
   }
 
   void unitView(const Value* v) {
@@ -228,7 +240,7 @@ class Analysis {
         for (size_t i = 0; i < op.operandCount(); ++i) {
           Value* v = op.operand(i);
           if (isFactor(op, i)) {
-            needsUnitStride(op, i) ? unitView(v) : view(v);
+            factor(op, i);
           } else {
             if (isElsewhere(*v, deviceOf(op))) materialise(v);
             evaluate(v, n, true, true);
@@ -393,11 +405,14 @@ class Analysis {
 
   Region& region_;
   const Context& c_;
+  const Copies& copies_;
   Nodes& nodes_;
 };
 
 }  // namespace
 
-void analyse(Region& region, const Context& c, Nodes& nodes) { Analysis(region, c, nodes).run(); }
+void analyse(Region& region, const Context& c, const Copies& copies, Nodes& nodes) {
+  Analysis(region, c, copies, nodes).run();
+}
 
 }  // namespace tenc::passes::fusion

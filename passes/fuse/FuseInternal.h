@@ -66,8 +66,11 @@ struct Node {
 
 using Nodes = std::unordered_map<const ir::Op*, Node>;
 
+/// Operands of convolutions that are views of copies, and these (prepareConvolutions).
+using Copies = std::unordered_map<const ir::Value*, ir::Value*>;
+
 /// Decides roles, segments, and what is inlined, a root, or an alias.
-void analyse(ir::Region& region, const Context& c, Nodes& nodes);
+void analyse(ir::Region& region, const Context& c, const Copies& copies, Nodes& nodes);
 
 struct Group {
   enum class Kind : uint8_t { Loop, Product, Update, Single } kind = Kind::Loop;
@@ -126,6 +129,10 @@ void prepareReductions(ir::Region& region, const Context& c);
 
 /// Cuts long scans of few rows into blocks: the totals of blocks, what each starts from, the blocks.
 void prepareScans(ir::Region& region, const Context& c);
+
+/// Copies images and weights of convolutions, channels last, where the device reads them so.
+void prepareConvolutions(ir::Region& region, const Context& c, Copies& copies);
+
 /// Scatters of one element a row into a repeated number become elementwise.
 void prepareScatters(ir::Region& region);
 

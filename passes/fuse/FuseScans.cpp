@@ -22,6 +22,16 @@ bool isLong(const Op& op, const ir::TargetTraits::Scans& t) {
          rows * ((columns + t.itemColumns - 1) / t.itemColumns) < t.fewItems;
 }
 
+/// Few enough blocks: their totals are added up one after the other. The same for all devices, whose results then have
+/// the same bits.
+int64_t blockOf(const Op& op, const ir::TargetTraits::Scans& t) {
+  constexpr int64_t kMostBlocks = 2048;
+  const int64_t length = op.operand(0)->type.shape[static_cast<size_t>(op.intsAttr("axes")[0])];
+  int64_t block = t.block;
+  while (length / block > kMostBlocks) block *= 2;
+  return block;
+}
+
 }  // namespace
 
 void prepareScans(ir::Region& region, const Context& c) {
@@ -33,7 +43,7 @@ void prepareScans(ir::Region& region, const Context& c) {
   for (Op* op : work) {
     ir::Builder b(op);
     b.setLoc(op->loc);
-    const int64_t block = c.traitsOf(*op).scans.block;
+    const int64_t block = blockOf(*op, c.traitsOf(*op).scans);
     const std::vector<int64_t>& axes = op->intsAttr("axes");
     const std::string& mode = op->stringAttr("mode");
     const bool reverse = op->boolAttr("reverse");

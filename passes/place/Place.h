@@ -70,9 +70,9 @@ struct ValueInfo {
 
 /// What a signature says of a parameter whose argument stays where it is, or of a result that is where the body leaves
 /// it.
-inline bool isAnywhere(const std::string& written) { return written == "$" || written == "$mask"; }
+inline bool isAnywhere(const std::string& written) { return written == "$" || written == "$beside"; }
 /// The same of a mask, which says nothing of where the function is.
-inline bool isMask(const std::string& written) { return written == "$mask"; }
+inline bool isBeside(const std::string& written) { return written == "$beside"; }
 /// Whether the source has no name for the device variable, as for the place of what a lambda captured: a number then.
 inline bool isUnnamed(const std::string& variable) { return variable[0] >= '0' && variable[0] <= '9'; }
 inline bool isOfCapture(const std::string& written) { return written.starts_with('$') && isUnnamed(written.substr(1)); }

@@ -24,8 +24,10 @@ void Inference::on(Op& op) {
   if (inferred && !mixes(op.operand(like)->type)) {
     device = in_.devices[&op] = seen(op.operand(like)).device;
   } else if (inferred && op.stringAttr("device").empty()) {
-    // Nothing but free values: as if it was made here.
-    const std::optional<std::string> here = isDerived(op) ? derivedPlace(op) : ambient();
+    // Nothing but free values: as if it was made here; numbers are free as well.
+    const bool numbers = std::ranges::all_of(op.results, [](const auto& r) { return r->type.shape.empty(); });
+    std::optional<std::string> here = std::string(kHost);
+    if (!numbers) here = isDerived(op) ? derivedPlace(op) : ambient();
     if (!here) return setOpen(op);
     device = in_.devices[&op] = *here;
   } else {
@@ -147,7 +149,7 @@ void Inference::onePlace(Op& op) {
     const Value* v = op.operand(i);
     std::string device = seen(v).device;
     if (device == kPoison) return;
-    if (mixes(v->type)) continue;
+    if (mixesHere(v)) continue;
     apart |= !all.empty() && all[0].device != device;
     all.push_back({v, std::move(device), i});
   }

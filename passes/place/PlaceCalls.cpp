@@ -23,7 +23,7 @@ void Inference::call(Op& op) {
     const std::string written = signaturePlace(callee.paramPlaces, i);
     // What a derivative adds to may be where the function makes the rest: it says so in this round, for the next one.
     const bool open = isOpen(v) && isAnywhere(written);
-    if (!open && mixes(v->type) && ((!written.empty() && !isAnywhere(written)) || !v->type.shape.empty())) {
+    if (!open && mixesHere(v) && ((!written.empty() && !isAnywhere(written)) || !v->type.shape.empty())) {
       if (!(v->type.shape.empty() && wanted == kHost)) need(op, i, wanted, Cause::Argument);
       place = wanted;
     }
@@ -43,7 +43,7 @@ void Inference::call(Op& op) {
     // What is told of it: an argument that is there, too.
     const Value* from = nullptr;
     for (const Value* v : op.operands())
-      if (!from && !mixes(v->type) && seen(v).device == place) from = v;
+      if (!from && !mixesHere(v) && seen(v).device == place) from = v;
     set(op.result(k), place, Why::CallResult, from, &op).constant =
         k < made->knownResults.size() ? made->knownResults[k] : std::nullopt;
     if (place.empty() && !op.result(k)->type.shape.empty()) open_.insert(op.result(k));
@@ -81,9 +81,9 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
       ok = false;
       continue;
     }
-    if (mixes(v->type)) continue;
+    if (mixesHere(v)) continue;
     if (isAnywhere(wants)) {
-      if (first.empty() && !isMask(wants)) first = place;
+      if (first.empty() && !isBeside(wants)) first = place;
     } else if (wants.empty() && !fixedOwn) {
       groups[""].push_back({v, place, i});
     } else if (wants.starts_with("$")) {
@@ -154,7 +154,7 @@ void Inference::returned(Op& op) {
     const bool anywhere = isAnywhere(written) || isOfCapture(written);
     if (place == kPoison || (in_.isRoot && written.empty())) {
       // Nothing to check.
-    } else if (mixes(v->type)) {
+    } else if (mixesHere(v)) {
       bool scalar = v->type.shape.empty();
       if (!(scalar && (written.empty() || anywhere || wanted == kHost))) {
         need(op, i, wanted, Cause::Result);

@@ -82,8 +82,9 @@ void Inference::mergeKnown() {
     if (!places[v].one.empty()) merged_.emplace(v, places[v].one);
   }
   if (merged_.size() > before) return;
-  // Halves of one derivative must agree on what neither uses anywhere.
-  for (const Value* v : unmerged) merged_.emplace(v, isOfDerivative(*v) ? std::string(kHost) : ambient());
+  // Halves of one derivative must agree on what neither uses anywhere: it is where a script says nothing.
+  for (const Value* v : unmerged)
+    merged_.emplace(v, isOfDerivative(*v) ? shared_.devices.normal(shared_.module.defaultDevice) : ambient());
 }
 
 Inference::Seen Inference::seen(const Value* v) {
@@ -91,6 +92,10 @@ Inference::Seen Inference::seen(const Value* v) {
   Op* scope = info(v).scope;
   if (scope == on_) return {placeOf(v), false};
   return {deviceOf(on_), deviceOf(on_) != placeOf(v)};
+}
+
+bool Inference::mixesHere(const Value* v) {
+  return mixes(v->type) || (v->type.shape.empty() && seen(v).device == kHost);
 }
 
 Op* Inference::entryOf(const Value* v) {
@@ -163,7 +168,7 @@ Inference::Agreement Inference::agree(const Op& op) {
       a.failed = true;
       continue;
     }
-    if (mixes(v->type)) {
+    if (mixesHere(v)) {
       a.anyHostScalar |= !device.empty();
       continue;
     }

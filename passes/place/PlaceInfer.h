@@ -46,6 +46,9 @@ class Inference {
   static std::string placeOf(const Value* v) { return v->type.place.device; }
 
   Seen seen(const Value* v);
+  /// Whether what is seen here is a number of the host (P3), which mixes with any device: also one that enters a block
+  /// of the host.
+  bool mixesHere(const Value* v);
 
   /// The outermost `on` of the current one's device that the value enters on the way here.
   Op* entryOf(const Value* v);

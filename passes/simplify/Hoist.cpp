@@ -3,7 +3,7 @@
 // those stay in the loop too while something else there uses them, where they fuse (so nothing may merge equal ops
 // afterwards). What stays: what may fault, as the loop may never get to it; products and routines of a loop that may
 // have no trip; large results, which would be in memory during all of the loop; moves between devices, which are
-// settled; everything in loops that ask for the time.
+// settled; everything in loops that ask for the time. Before moves are settled the same is done for what leads to them.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
@@ -20,6 +20,9 @@ constexpr int64_t kMostKept = 1 << 20;  // bytes of results in front of one loop
 
 class Hoister {
  public:
+  /// `moves`: what leads to a move between devices is worth it, and nothing else.
+  explicit Hoister(bool moves) : moves_(moves) {}
+
   void region(Region& r) {
     for (const auto& op : r.ops) {
       if (op->kind == OpKind::Fused) continue;
@@ -63,15 +66,19 @@ class Hoister {
     }
   }
 
-  static bool mayMove(const Op& op) {
+  bool mayMove(const Op& op) const {
+    if (op.kind == OpKind::Transfer) return moves_;
     return op.regions.empty() && !op.results.empty() && op.kind != OpKind::Call && !op.has(Trait::HasSideEffect) &&
-           !op.has(Trait::HostEffect) && !op.has(Trait::CanFault) && !op.has(Trait::Placing) &&
-           op.kind != OpKind::Transfer;
+           !op.has(Trait::HostEffect) && !op.has(Trait::CanFault) && !op.has(Trait::Placing);
   }
 
   static bool isHeavy(const Op& op) { return op.has(Trait::Product) || op.has(Trait::Library); }
 
-  static bool isWorthIt(const Op& op) { return op.has(Trait::Reduction) || isHeavy(op); }
+  /// A move of what stands outside of the loop is taken out of it by the pass `moves`.
+  bool isWorthIt(const Op& op) const {
+    if (moves_) return op.kind == OpKind::Transfer && op.operand(0)->op && op.operand(0)->op->parent == op.parent;
+    return op.has(Trait::Reduction) || isHeavy(op);
+  }
 
   /// Of its results; of too many no more than that.
   static int64_t bytesOf(const Op& op) {
@@ -99,12 +106,19 @@ class Hoister {
     for (const Op* o : order) clone(*o, before, copies);
     for (const auto& r : op.results) r->replaceAllUsesWith(copies.at(r.get()));
   }
+
+  const bool moves_;
 };
 
 }  // namespace
 
 bool hoist(Module& m, Context&) {
-  for (const auto& f : m.funcs) Hoister().region(*f->body);
+  for (const auto& f : m.funcs) Hoister(/*moves=*/false).region(*f->body);
+  return true;
+}
+
+bool hoistMoved(Module& m, Context&) {
+  for (const auto& f : m.funcs) Hoister(/*moves=*/true).region(*f->body);
   return true;
 }
 

@@ -53,7 +53,8 @@ class GatheredElements {
     const auto view = stridedView(v, [](const Value* x) { return x->op == nullptr || !x->op->has(Trait::Structural); });
     if (!view) return false;
     const Op* base = view->base->op;
-    if (base == nullptr || base->has(Trait::Reduction) || base->has(Trait::Product) || base->has(Trait::Random))
+    if (base == nullptr || base->has(Trait::Reduction) || base->has(Trait::Product) || base->has(Trait::Random) ||
+        base->has(Trait::HasSideEffect))  // as what is read from a file
       return true;
     const bool computed = base->has(Trait::Elementwise) || base->has(Trait::Creation) || base->has(Trait::Gathers) ||
                           base->has(Trait::Structural);

@@ -7,6 +7,7 @@
 
 #include "runtime/Machine.h"
 #include "runtime/call/Watch.h"
+#include "runtime/cpu/CopyBytes.h"
 
 namespace tenc::rt {
 
@@ -22,6 +23,7 @@ bool closesHost(const abi::Program& p, const Machine& machine) {
 Runner::Runner(const LoadedProgram& program, Machine& machine, Workspace& workspace, const CallOptions& options,
                CallControl& control, RandomState& random)
     : p_(program.program()),
+      pool_(machine.pool()),
       workspace_(workspace),
       options_(options),
       ending_(p_, workspace, control, options.dropWaits, result_),
@@ -124,7 +126,7 @@ bool Runner::execute(const abi::Copy& s) {
   }
   buffers_.settle(source, s.bytes, false);
   buffers_.settle(target, s.bytes, true);
-  std::memmove(target, source, s.bytes);
+  copyBytes(pool_, target, source, s.bytes);
   return true;
 }
 

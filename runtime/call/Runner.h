@@ -11,6 +11,7 @@
 namespace tenc::rt {
 
 class Machine;
+class ThreadPool;
 
 class Runner {
  public:
@@ -55,6 +56,7 @@ class Runner {
   bool measure(const abi::Block& body, int runs, double& ms);
 
   const abi::Program& p_;
+  ThreadPool& pool_;
   Workspace& workspace_;
   const CallOptions& options_;
   CallResult result_;

@@ -80,6 +80,7 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.loadModule, "cuModuleLoadData");
   find(f.unloadModule, "cuModuleUnload");
   find(f.getFunction, "cuModuleGetFunction");
+  find(f.setFunction, "cuFuncSetAttribute");
   find(f.launch, "cuLaunchKernel");
   find(f.createStream, "cuStreamCreate");
   find(f.destroyStream, "cuStreamDestroy");

@@ -65,6 +65,7 @@ struct CudaFunctions {
   Result (*loadModule)(ModuleHandle*, const void* image);
   Result (*unloadModule)(ModuleHandle);
   Result (*getFunction)(FunctionHandle*, ModuleHandle, const char* name);
+  Result (*setFunction)(FunctionHandle, int attribute, int value);
   Result (*launch)(FunctionHandle, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned sharedBytes, StreamHandle, void** parameters, void** extra);
   Result (*createStream)(StreamHandle*, unsigned flags);

@@ -128,7 +128,11 @@ bool CudaStream::loadFunction(FunctionHandle& function, const abi::DeviceCode& c
   ModuleHandle& module = modules_[code.image];
   if (module == nullptr && !check(f_.loadModule(&module, image.bytes.c_str()), "does not load " + textOf(image)))
     return false;
-  return check(f_.getFunction(&function, module, code.symbol.c_str()), "has no kernel " + code.symbol);
+  if (!check(f_.getFunction(&function, module, code.symbol.c_str()), "has no kernel " + code.symbol)) return false;
+  constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: 48 KiB, unless it is said
+  return code.sharedBytes == 0 ||
+         check(f_.setFunction(function, kMostDynamicShared, static_cast<int>(code.sharedBytes)),
+               "gives a kernel no " + std::to_string(code.sharedBytes) + " bytes of shared memory");
 }
 
 bool CudaStream::planSolver(const Check& check, std::string& why) {

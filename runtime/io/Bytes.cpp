@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/io/Formats.h"
+#include "runtime/io/OpenFile.h"
 
 namespace tenc::rt::format {
 
@@ -18,11 +19,21 @@ std::optional<FileBytes> FileBytes::of(std::FILE* f) {
 bool FileBytes::read(uint64_t at, std::span<std::byte> out) const {
   if (at > size_ || out.size() > size_ - at) return false;
   while (!out.empty()) {
-    const ssize_t n = pread(descriptor_, out.data(), out.size(), static_cast<off_t>(at));
+    const ssize_t n = pread(descriptor_, out.data(), std::min(out.size(), kMostAtOnce), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     out = out.subspan(static_cast<size_t>(n));
     at += static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
+bool writeAll(std::FILE* f, const void* data, size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  for (size_t done = 0; done < bytes;) {
+    const size_t piece = std::min(bytes - done, kMostAtOnce);
+    if (std::fwrite(from + done, 1, piece, f) != piece) return false;
+    done += piece;
   }
   return true;
 }

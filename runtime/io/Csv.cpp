@@ -1,6 +1,7 @@
 // Comma-separated numbers: one row a line, an optional first line of column names; cells may be in quotes.
 #include <algorithm>
 
+#include "runtime/io/Bytes.h"
 #include "runtime/io/Decimal.h"
 #include "runtime/io/Formats.h"
 
@@ -9,9 +10,9 @@ namespace {
 
 bool readAll(std::FILE* f, std::string& text, std::string& error) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";  // of byte order, which UTF-8 does not need
-  const auto size = fileSize(f);
-  text.resize(size.value_or(0));
-  if (!size || std::fseek(f, 0, SEEK_SET) != 0 || std::fread(text.data(), 1, *size, f) != *size) {
+  const auto file = FileBytes::of(f);
+  text.resize(file ? file->size() : 0);
+  if (!file || !file->read(0, std::as_writable_bytes(std::span(text)))) {
     error = "cannot be read";
     return false;
   }

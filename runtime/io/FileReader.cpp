@@ -36,7 +36,7 @@ format::File openRead(const std::string& path, const FileAccess& access, std::st
   if (!f || !format::fileSize(f.get())) {
     error = "`" + path + "` is not a regular file";
     f.reset();
-  } else if (char first = 0; format::fileSize(f.get()) == 0 && pread(descriptor, &first, 1, 0) > 0) {
+  } else if (char first = 0; format::fileSize(f.get()) == 0 && pread(descriptor, &first, 1, 0) != 0) {
     error = "`" + path + "` has no known length, as files under /proc";  // they report a size of 0
     f.reset();
   }

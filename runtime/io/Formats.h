@@ -33,6 +33,8 @@ inline constexpr std::string_view kUnreadable = "cannot be read to its end";
 std::optional<int64_t> elements(const std::vector<int64_t>& shape);
 /// Size of an open regular file, or nullopt.
 std::optional<uint64_t> fileSize(std::FILE* f);
+/// Whether all bytes could be written; by pieces, between which a signal is taken.
+bool writeAll(std::FILE* f, const void* data, size_t bytes);
 
 /// An .npy header, and what stands before it.
 inline constexpr size_t kMostNpyHead = 10'012;

@@ -214,8 +214,7 @@ std::string npyHeaderText(const TensorView& t) {
 bool npySave(std::FILE* f, const TensorView& t) {
   const std::string header = npyHeaderText(t);
   const size_t n = static_cast<size_t>(*elements(t.shape));
-  return std::fwrite(header.data(), 1, header.size(), f) == header.size() &&
-         std::fwrite(t.data, static_cast<size_t>(dtypeSize(t.dtype)), n, f) == n;
+  return writeAll(f, header.data(), header.size()) && writeAll(f, t.data, static_cast<size_t>(dtypeSize(t.dtype)) * n);
 }
 
 }  // namespace tenc::rt::format

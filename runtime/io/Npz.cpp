@@ -268,8 +268,7 @@ bool npzSave(std::FILE* f, std::span<const NamedTensor> tensors, std::string& er
     for (const auto& [v, n] : {std::pair<uint64_t, int>{0, 2}, {0, 2}, {0, 2}, {0, 4}, {at, 4}}) put(directory, v, n);
     directory += name;
     if (std::fwrite(local.data(), 1, local.size(), f) != local.size() ||
-        std::fwrite(header.data(), 1, header.size(), f) != header.size() ||
-        std::fwrite(t.view.data, 1, data, f) != data)
+        std::fwrite(header.data(), 1, header.size(), f) != header.size() || !writeAll(f, t.view.data, data))
       return false;
     at += local.size() + size;
   }

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -22,7 +23,8 @@ OpenFile::~OpenFile() { close(descriptor_); }
 bool OpenFile::read(uint64_t offset, uint64_t bytes, void* out, std::string& error) const {
   auto* to = static_cast<char*>(out);
   for (uint64_t done = 0; done < bytes;) {
-    const ssize_t n = pread(descriptor_, to + done, bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t n =
+        pread(descriptor_, to + done, std::min<uint64_t>(bytes - done, kMostAtOnce), static_cast<off_t>(offset + done));
     if (n > 0) {
       done += static_cast<uint64_t>(n);
     } else if (n == 0 || errno != EINTR) {

@@ -6,6 +6,9 @@
 
 namespace tenc::rt {
 
+/// What is read or written at once. Signals wait for the end of a call to the system.
+inline constexpr size_t kMostAtOnce = size_t{16} << 20;
+
 /// Any number of threads may use it.
 class OpenFile {
  public:

@@ -225,7 +225,7 @@ bool safetensorsSave(std::FILE* f, std::span<const NamedTensor> tensors) {
   bool good = std::fwrite(&length, 1, 8, f) == 8 && std::fwrite(header.data(), 1, length, f) == length;
   for (const NamedTensor& t : tensors) {
     const size_t size = static_cast<size_t>(*elements(t.view.shape)) * static_cast<size_t>(dtypeSize(t.view.dtype));
-    good = good && std::fwrite(t.view.data, 1, size, f) == size;
+    good = good && writeAll(f, t.view.data, size);
   }
   return good;
 }

@@ -43,8 +43,7 @@ bool writeTensors(std::FILE* f, std::string_view form, std::span<const NamedTens
   if (form == "csv") return format::csvSave(f, t);
   if (form == "ppm" || form == "pgm") return format::ppmSave(f, t);
   if (form == "png") return format::pngSave(f, t, reason);
-  const auto n = static_cast<size_t>(t.shape[0]);
-  return std::fwrite(t.data, 1, n, f) == n;
+  return format::writeAll(f, t.data, static_cast<size_t>(t.shape[0]));
 }
 
 /// An open folder.

@@ -23,6 +23,7 @@ SOLVER = {"TENC_CUSOLVER": "{cusolver}", "TENC_CUSOLVER_LEAST": "0"}
 SUITES = [
     ("programs", f"{PROGRAMS} {TESTS}/run", {}),
     ("forms", f"{PROGRAMS} {TESTS}/cuda/halves {TESTS}/cuda/scatters {TESTS}/cuda/loops {TESTS}/cuda/shapes", {}),
+    ("channels last", f"{PROGRAMS} --channels-last --only convolutions {TESTS}/cuda/halves", {}),
     ("models", f"{PROGRAMS} {TESTS}/kernels {TESTS}/networks {TESTS}/training {TESTS}/library {ROOT}/examples", {}),
     ("graphs", "cuda/graphs.py --driver /", {}),
     ("loops that the GPU decides", "cuda/control.py --driver /", {}),
@@ -84,7 +85,7 @@ def main():
     ap.add_argument("--sanitize", default="")
     ap.add_argument("--output", type=pathlib.Path, default=pathlib.Path("on_gpu"))
     ap.add_argument("--limit", type=float, default=600, help="seconds that a suite may take")
-    ap.add_argument("--jobs", type=int, default=4, help="suites at a time")
+    ap.add_argument("--jobs", type=int, default=1, help="suites at a time, each with a process a core: contexts of many run out of memory")
     A = ap.parse_args()
     A.output.mkdir(parents=True, exist_ok=True)
     files = libraries(A.tenc)

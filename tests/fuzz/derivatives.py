@@ -349,6 +349,7 @@ def case(a, seed):
     if not np.isfinite(size) or size > 1e6: return None, files  # too steep to compare
     flags = [[], ["--no-fuse"], ["--engine=interp"], ["--threads", "1"]][seed % 4]
     if p.device: flags = flags + ["--virtual", "cuda=1", "--transfers=allow"]
+    elif seed % 3 == 0: flags = flags + ["--virtual", "cuda=1", "--default-device", "cuda:0"]
     with tempfile.TemporaryDirectory() as d:
         _, problem = harness.run(a, d, files, flags)
         for name, (v, bound) in {} if problem else want.items():

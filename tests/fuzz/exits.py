@@ -83,11 +83,17 @@ class Function:
             elif kind == "operand":
                 name = f"o{self.count}"
                 self.count += 1
-                start = len(self.tl)
+                start, updates = len(self.tl), r.random() < 0.5
+                if updates: self.py.append("    " * depth + (f"k{name} = np.sum(x) % 3; {name}_ = y[k{name}]" if self.vector else f"{name}_ = y"))
                 self.branches(depth, level, loop, name)
-                self.tl[start] = "    " * depth + f"y = (3 * {{ {self.tl[start].strip()}"  # within i64 in loops too
-                self.tl[-1] += " } + 1) % 997"
-                self.py.append("    " * depth + f"y = (3 * {name} + 1) % 997")
+                if updates:  # the target, with its index, is read before the value, which may change both, or leave
+                    self.tl[start] = "    " * depth + ("y[sum(x) % 3] += sum({ " if self.vector else "y += ({ ") + self.tl[start].strip()
+                    self.tl[-1] += " }) % 97"
+                    self.py.append("    " * depth + (f"y = y.copy(); y[k{name}] = {name}_ + np.sum({name}) % 97" if self.vector else f"y = {name}_ + {name} % 97"))
+                else:
+                    self.tl[start] = "    " * depth + f"y = (3 * {{ {self.tl[start].strip()}"  # within i64 in loops too
+                    self.tl[-1] += " } + 1) % 997"
+                    self.py.append("    " * depth + f"y = (3 * {name} + 1) % 997")
             else: self.loop(depth, level, kind)
         if level and r.random() < 0.35:
             self.leave(depth, loop)

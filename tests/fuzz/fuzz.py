@@ -44,7 +44,7 @@ ENGINES = {
     "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow", "--code", "full"],
     "cuda": [*machine.FLAGS, "--default-device", "cuda:0", "--transfers=allow"],
 }
-PASSES = "place,verify-placed,inline,dce,moves,decompose,simplify,cse,hoist,dce,bind-devices,place-free,fuse,dce"
+PASSES = "place,verify-placed,inline,hoist-moved,dce,moves,decompose,simplify,cse,hoist,dce,bind-devices,place-free,fuse,dce"
 ENGINES["passes"] = ["--engine=interp", f"--passes={PASSES}", "--run"]
 INTERPRETED = ("interp", "oracle", "passes")
 # What else must have the bits of "compiled".
@@ -103,7 +103,7 @@ def results(text, flags):
         with open(f"{d}/p.tl", "w") as f: f.write(text)
         with open(f"{d}/kit.tl", "w") as f: f.write(MODULE)
         try:
-            env = machine.environment(A.tenc, A.cuda, machine.mode_of(text), f"{d}/reports") if "cuda:compute_90" in flags or machine.ON_GPU and A.cuda else os.environ
+            env = machine.environment(A.tenc, A.cuda, machine.mode_of(text), f"{d}/reports") if "cuda:compute_90a" in flags or machine.ON_GPU and A.cuda else os.environ
             r = subprocess.run([A.tenc, "p.tl", *flags], cwd=d, env={**env, "TMPDIR": d}, capture_output=True, text=True, timeout=A.timeout)
         except subprocess.TimeoutExpired:
             return "timed out"

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 DEVICES = ["cpu", "gpu", "far"]
-SETTLED = "place,verify-placed,inline,dce,moves"
+SETTLED = "place,verify-placed,inline,hoist-moved,dce,moves"
 HEADER = """device gpu = cuda:0 or cpu
 device far = cuda:1 or cpu
 fn clamp(a: f32[...S]) -> f32[...S] = minimum(maximum(a, -99.0), 99.0)

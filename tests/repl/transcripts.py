@@ -11,6 +11,27 @@ fn relu(x: f32) = x + 100.0
 """
 SESSIONS = [
     """\
+let t: i64[R, C] = [[1, 2, 3], [4, 5, 6]]
+R * C
+print(R, C, zeros([C, R]).shape)
+let (f, k) = (|x| x + 1, 3)
+f(1) * k
+let k = 4
+f(1) * k
+let (g, _) = (|x| f(x) * k, 0)
+g(2)
+""",
+    """\
+let a = 1.0
+# a comment, and an empty line
+
+    |> exp
+a
+if a > 2.0 { print("more") }
+
+else { print("less") }
+""",
+    """\
 fn g(x: f32) = x
 let f = |x| g(x)
 f(1.0)

@@ -17,6 +17,15 @@ namespace {
 using Pointer = unsigned long long;
 using Handle = void*;
 
+/// Of a graph's kernel node, as the driver has them.
+struct KernelNodeParameters {
+  Handle function;
+  unsigned shape[7];
+  void** values;
+  void** extra;
+  Handle rest[2];
+};
+
 enum : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -249,6 +258,112 @@ TEST_F(FakeDriver, WhatCannotBeLoadedOrLaunched) {
   EXPECT_EQ(withShared(), kSuccess);
 }
 
+/// Adds a word of shared memory of fixed size, and the last one of 60,000 more.
+constexpr const char* kSharedPtx = R"(
+.version 8.0
+.target sm_90a
+.address_size 64
+.extern .shared .align 1024 .b8 rest[];
+.visible .entry k(.param .u64 to, .param .u32 last) {
+  .shared .align 4 .u32 fixed[25];
+  .reg .b32 %r<9>; .reg .b64 %d<3>;
+  ld.param.u64 %d1, [to]; ld.param.u32 %r1, [last];
+  mov.u32 %r2, rest; add.u32 %r3, %r2, %r1; mov.u32 %r4, 5; st.shared.u32 [%r3], %r4; st.shared.u32 [fixed], %r1;
+  ld.shared.u32 %r5, [%r3]; ld.shared.u32 %r6, [fixed]; and.b32 %r7, %r2, 1023; add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7;
+  st.global.u32 [%d1], %r5;
+  ret;
+})";
+
+TEST_F(FakeDriver, DynamicSharedMemory) {
+  Handle m = nullptr, k = nullptr, s = stream(), graph = nullptr, replay = nullptr;
+  ASSERT_EQ(call("cuModuleLoadData", &m, static_cast<const void*>(kSharedPtx)), kSuccess);
+  ASSERT_EQ(call("cuModuleGetFunction", &k, m, "k"), kSuccess);
+  uint32_t last = 59996;
+  void* values[] = {&b, &last};
+  auto run = [&](unsigned bytes) {
+    return call("cuLaunchKernel", k, 1u, 1u, 1u, 1u, 1u, 1u, bytes, s, static_cast<void**>(values),
+                static_cast<void**>(nullptr));
+  };
+  auto most = [&] {
+    int value = 0;
+    EXPECT_EQ(call("cuFuncGetAttribute", &value, 8, k), kSuccess);
+    return value;
+  };
+  auto result = [&] {
+    uint32_t value = 0;
+    EXPECT_EQ(call("cuStreamSynchronize", s), kSuccess);
+    EXPECT_EQ(call("cuMemcpyDtoH", static_cast<void*>(&value), b, size_t{4}), kSuccess);
+    return value;
+  };
+  // 48 KiB with the 1,024 in front of them, as long as nothing is asked for; 227 KiB are the most.
+  EXPECT_EQ(most(), 49152 - 1024);
+  EXPECT_EQ(run(60000), kInvalidValue);
+  EXPECT_EQ(run(49152 - 1023), kInvalidValue);
+  last = 49152 - 1028;
+  EXPECT_EQ(run(49152 - 1024), kSuccess);
+  EXPECT_EQ(result(), last + 5);
+  EXPECT_EQ(call("cuFuncSetAttribute", k, 8, 232448 - 1023), kInvalidValue);
+  EXPECT_EQ(call("cuFuncSetAttribute", k, 8, -1), kInvalidValue);
+  EXPECT_EQ(call("cuFuncSetAttribute", k, 8, 232448 - 1024), kSuccess);
+  EXPECT_EQ(most(), 232448 - 1024);
+  EXPECT_EQ(call("cuFuncSetAttribute", k, 1, 200), kInvalidValue);
+  EXPECT_EQ(call("cuFuncSetAttribute", k, 8, 60000), kSuccess);
+  EXPECT_EQ(run(60001), kInvalidValue);
+  last = 59996;
+  EXPECT_EQ(run(60000), kSuccess);
+  EXPECT_EQ(result(), last + 5);
+  // Captured, and in a node whose parameters are set.
+  ASSERT_EQ(call("cuStreamBeginCapture", s, 0), kSuccess);
+  EXPECT_EQ(run(60000), kSuccess);
+  ASSERT_EQ(call("cuStreamEndCapture", s, &graph), kSuccess);
+  ASSERT_EQ(call("cuGraphInstantiateWithFlags", &replay, graph, 0ull), kSuccess);
+  Handle node = nullptr;
+  size_t count = 1;
+  EXPECT_EQ(call("cuGraphGetNodes", graph, &node, &count), kSuccess);
+  KernelNodeParameters parameters{k, {1, 1, 1, 1, 1, 1, 60001}, values, nullptr, {}};
+  last = 100;
+  auto set = [&] {
+    return call("cuGraphExecKernelNodeSetParams", replay, node, static_cast<const void*>(&parameters));
+  };
+  EXPECT_EQ(set(), kInvalidValue);
+  EXPECT_EQ(call("cuGraphLaunch", replay, s), kSuccess);
+  EXPECT_EQ(result(), 59996u + 5);
+  parameters.shape[6] = 104;
+  EXPECT_EQ(set(), kSuccess);
+  EXPECT_EQ(call("cuGraphLaunch", replay, s), kSuccess);
+  EXPECT_EQ(result(), last + 5);
+  EXPECT_EQ(reports(), "");
+  parameters.shape[6] = 103;  // the word lies behind the end
+  EXPECT_EQ(set(), kSuccess);
+  EXPECT_EQ(call("cuGraphLaunch", replay, s), kIllegalAddress);
+  EXPECT_NE(reports().find("out-of-range access in k"), std::string::npos);
+  control<void>("tencVmReset");
+  EXPECT_EQ(call("cuGraphExecDestroy", replay), kSuccess);
+  EXPECT_EQ(call("cuGraphDestroy", graph), kSuccess);
+  EXPECT_EQ(call("cuModuleUnload", m), kSuccess);
+}
+
+TEST_F(FakeDriver, TargetsOfModules) {
+  Handle m = nullptr;
+  auto load = [&](const char* target, const std::string& body = "ret;") {
+    const std::string text = std::string(".version 9.0\n.target ") + target + "\n.visible .entry k() { " + body + " }";
+    const int status = call("cuModuleLoadData", &m, static_cast<const void*>(text.c_str()));
+    if (status == kSuccess) EXPECT_EQ(call("cuModuleUnload", m), kSuccess);
+    return status;
+  };
+  for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_90a"}) EXPECT_EQ(load(target), kSuccess) << target;
+  for (const char* target : {"sm_100", "sm_100a", "sm_80a", "sm_89f"}) EXPECT_EQ(load(target), kNoBinary) << target;
+  EXPECT_EQ(load("sm_90a", "wgmma.fence.sync.aligned; ret;"), kSuccess);
+  EXPECT_EQ(load("sm_90", "wgmma.fence.sync.aligned; ret;"), kInvalidPtx);
+  EXPECT_EQ(load("sm_90", ".shared .b8 s[49153]; .reg .b32 %r<2>; mov.u32 %r1, s; ret;"), kInvalidPtx);
+  for (const char* capability : {"8.9", "10.0", "12.0"}) {
+    setenv("TENC_VM_CAPABILITY", capability, 1);
+    EXPECT_EQ(load("sm_80"), kSuccess);
+    EXPECT_EQ(load("sm_90a"), kNoBinary) << capability;
+  }
+  unsetenv("TENC_VM_CAPABILITY");
+}
+
 TEST_F(FakeDriver, ErrorsInKernelsSpoilTheDevice) {
   void* values[] = {&a};
   for (Mode m : {kEager, kLazy}) {
@@ -399,13 +514,7 @@ TEST_F(FakeDriver, GraphsAreReplayed) {
   std::vector<Handle> nodes(count);
   EXPECT_EQ(call("cuGraphGetNodes", graph, nodes.data(), &count), kSuccess);
   uint32_t by = 100;
-  struct {
-    Handle function;
-    unsigned shape[7];
-    void** values;
-    void** extra;
-    Handle rest[2];
-  } parameters{plus, {1, 1, 1, kCount, 1, 1, 0}, nullptr, nullptr, {}};
+  KernelNodeParameters parameters{plus, {1, 1, 1, kCount, 1, 1, 0}, nullptr, nullptr, {}};
   void* values[] = {&b, &a, &by};
   parameters.values = values;
   uint32_t before = lastOf(a);

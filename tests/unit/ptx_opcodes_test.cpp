@@ -322,10 +322,10 @@ TEST(Text, WhatCannotBeReadIsAnError) {
   EXPECT_THROW(Device("`"), PtxError);
   EXPECT_THROW(Device(".visible .entry k("), PtxError);
   // An opcode that the machine does not know is a fault where it is executed, and only there.
-  Device device(kernelText("setp.ne.u32 %p1, %r1, %r1; @%p1 wgmma.fence.sync.aligned;"));
+  Device device(kernelText("setp.ne.u32 %p1, %r1, %r1; @%p1 tcgen05.fence::before_thread_sync;"));
   EXPECT_FALSE(device.program->knowsAllOpcodes());
   device.run("k", grid(1, 32), uint64_t{0}, uint64_t{0});
-  Device other(kernelText("wgmma.fence.sync.aligned;"));
+  Device other(kernelText("tcgen05.fence::before_thread_sync;"));
   EXPECT_EQ(other.launch("k", grid(1, 32), uint64_t{0}, uint64_t{0}), Finding::Unsupported);
 }
 

@@ -162,7 +162,7 @@ frontend::KeptStatements KeptState::statements() const {
   for (const Value& v : values_) {
     if (!v.statement) continue;
     ++kept.count;
-    if (v.isOld) kept.old.push_back(v.statement->pattern.name.span);
+    if (v.isOld) kept.old.push_back(v.span);
   }
   return kept;
 }
@@ -175,11 +175,30 @@ std::vector<const void*> KeptState::inputData() const {
   return list;
 }
 
-void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-                       const std::vector<KeptTensor>& results, SourceManager& sources) {
-  std::map<std::string, ast::StmtPtr*> bindings;  // the last statement of the entry that binds the name alone
+namespace {
+void namesOf(ast::Pattern& pattern, std::vector<ast::Name*>& names) {
+  if (!pattern.isTuple) names.push_back(&pattern.name);
+  for (ast::Pattern& element : pattern.elements) namesOf(element, names);
+}
+
+/// Leaves the statement to bind `name` alone.
+void bindAlone(ast::Pattern& pattern, const std::string& name) {
+  std::vector<ast::Name*> names;
+  namesOf(pattern, names);
+  for (ast::Name* n : names)
+    if (n->text != name) n->text = "_";
+}
+}  // namespace
+
+std::vector<std::string> KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
+                                           const std::vector<KeptTensor>& results, SourceManager& sources) {
+  std::map<std::string, ast::StmtPtr*> bindings;  // the last statement of the entry that binds the name
+  std::vector<std::string> lost;
   for (auto& s : entry.statements) {
-    if ((s->kind == Kind::Let || s->kind == Kind::Var) && !s->pattern.isTuple) bindings[s->pattern.name.text] = &s;
+    if (s->kind != Kind::Let && s->kind != Kind::Var) continue;
+    std::vector<ast::Name*> names;
+    namesOf(s->pattern, names);
+    for (const ast::Name* n : names) bindings[n->text] = &s;
   }
   for (const auto& k : kept) {
     if (k.name == "_" || (k.name.empty() && !k.value)) continue;
@@ -194,13 +213,18 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
       std::map<size_t, size_t> numbers;
       takeTensors(v.value, results, v.tensors, numbers);
       dropValue(v.name, sources);
-      if (const auto bound = bindings.find(k.name); bound != bindings.end() && *bound->second)
+      if (const auto bound = bindings.find(k.name);
+          bound != bindings.end() && *bound->second && !(*bound->second)->pattern.isTuple)
         v.start = (*bound->second)->value->span;
     } else {
       const auto statement = bindings.find(k.name);
       dropValue(k.name, sources);
-      if (statement == bindings.end() || !*statement->second) continue;
+      if (statement == bindings.end() || !*statement->second) {
+        if (statement != bindings.end()) lost.push_back(k.name);
+        continue;
+      }
       v.statement = std::move(*statement->second);
+      bindAlone(v.statement->pattern, k.name);
       v.uses = k.uses;
     }
     values_.push_back(std::move(v));
@@ -209,6 +233,7 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
     if (s && isDeclaration(*s)) replaceDeclaration(std::move(s), sources);
   }
   sweep();
+  return lost;
 }
 
 void KeptState::replaceDeclaration(ast::StmtPtr statement, SourceManager& sources) {

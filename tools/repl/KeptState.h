@@ -45,9 +45,9 @@ class KeptState {
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed; `_` is the value that it showed. `results` are those of
-  /// `main`.
-  void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept, const std::vector<KeptTensor>& results,
-              SourceManager& sources);
+  /// `main`. Gives the names that are lost: of several functions that one pattern binds, all but the first.
+  [[nodiscard]] std::vector<std::string> commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
+                                                const std::vector<KeptTensor>& results, SourceManager& sources);
   /// Drops values that fit their declarations no longer.
   void drop(const std::vector<std::string>& names);
 

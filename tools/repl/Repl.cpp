@@ -131,17 +131,21 @@ bool Shell::readEntry(std::string& entry) {
       continue;
     }
     entry += entry.empty() ? line : "\n" + line;
-    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?")) return true;
+    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?") || isWordCommand(trimmed(entry)))
+      return true;
     if (syntax::isComplete(entry) && !goesOn(entry)) return true;
   }
   return false;
 }
 
 /// Whether the next line is there already, from a paste or a file, and continues what looks complete, or is what doc
-/// comments are about.
+/// comments are about. Empty lines and comments are taken along, as a line behind them may continue it.
 bool Shell::goesOn(const std::string& entry) {
   const std::optional<std::string> next = editor_.peek();
-  return next && (continuesLine(*next) || (trimmed(entry).starts_with("##") && onlyComments(entry)));
+  if (!next) return false;
+  const std::string_view text = trimmed(*next);
+  const bool isNothing = text.empty() || (text.starts_with("#") && !text.starts_with("##"));
+  return isNothing || continuesLine(*next) || (trimmed(entry).starts_with("##") && onlyComments(entry));
 }
 
 bool Shell::isKnown(const std::string& name) const {
@@ -177,6 +181,7 @@ void Shell::execute(std::optional<uint32_t> source, Mode mode) {
   }
   if (outcome == tool::Outcome::Interrupted) {
     if (editor_.interactive()) tool::eraseLine();
+    if (editor_.interactive()) std::clearerr(stdout);  // a write to a stopped terminal is interrupted, too
     std::fputs("interrupted\n", stderr);
   }
   lastOk_ = outcome == tool::Outcome::Ok;
@@ -326,7 +331,9 @@ void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& k
     const frontend::Resolution names(script.file(), {}, state_.values(), state_.statements());
     ran_.add(session_.sources(), script.file(), last, names, functions);
   }
-  state_.commit(std::move(entry), kept, results, session_.sources());
+  for (const std::string& name : state_.commit(std::move(entry), kept, results, session_.sources()))
+    fail("`" + name +
+         "` is not kept: of the functions of one pattern only the first is; bind it by a `let` of its own");
 }
 
 /// Why the values of the entry live where they do, while its placed module is there.

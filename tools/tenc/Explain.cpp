@@ -1,5 +1,6 @@
 // `tenc explain E0301` and `tenc explain softmax`: the pages of docs/errors, built in, and the table of operations.
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "frontend/Frontend.h"
@@ -106,8 +107,12 @@ int explainCommand(Session& session, const CommandLine& line) {
   if (!near.empty()) std::fprintf(stderr, "; did you mean %s?", near.c_str());
   std::string modules;
   for (const std::string_view module : frontend::stdModuleNames()) modules += " " + std::string(module);
-  std::fprintf(stderr, "\n`tenc explain ops` lists the operations. The modules are%s, and the codes:\n",
-               modules.c_str());
+  // Codes are listed for what may be meant as one.
+  const bool isCode = wanted.size() > 1 && (wanted[0] == 'E' || wanted[0] == 'W') &&
+                      std::all_of(wanted.begin() + 1, wanted.end(), [](unsigned char c) { return std::isdigit(c); });
+  std::fprintf(stderr, "\n`tenc explain ops` lists the operations. The modules are%s%s\n", modules.c_str(),
+               isCode ? ", and the codes:" : "");
+  if (!isCode) return static_cast<int>(Outcome::Usage);
   for (int i = 0; i < static_cast<int>(Code::Count); ++i) {
     const CodeInfo& code = info(static_cast<Code>(i));
     std::fprintf(stderr, "  %s  %s\n", std::string(code.name).c_str(), std::string(code.title).c_str());

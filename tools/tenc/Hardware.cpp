@@ -108,10 +108,12 @@ std::string Hardware::architecture() {
     same = same && (least == 0 || least == capability);
     least = least == 0 ? capability : std::min(least, capability);
   }
-  // PTX runs on all GPUs that are no older.
+  // PTX runs on all GPUs that are no older; that of sm_90a, with what only Hopper has, on no others.
   const char* form = std::getenv("TENC_CUDA_CODE");
   const bool machineCode = same && (form == nullptr || std::string_view(form) != "ptx");
-  return (machineCode ? "sm_" : "compute_") + std::to_string(least);
+  constexpr int kHopper = 90;
+  if (machineCode) return "sm_" + std::to_string(least);
+  return "compute_" + std::to_string(least) + (same && least == kHopper ? "a" : "");
 }
 
 rt::DeviceSpec Hardware::spec(std::string_view device) {

@@ -134,8 +134,8 @@ const codegen::TargetTable& Session::targets() {
     targets_.set(ir::DeviceTable::kHost, *cpu_);
     cuda_ = codegen::cuda::makeCudaTarget({[this] { return hardware_.architecture(); }, options.contract,
                                            options_.fp == "fast", numberIn("TENC_CUBLASLT_LEAST"),
-                                           numberIn("TENC_CUSOLVER_LEAST"), options.compileThreads,
-                                           options_.provokeError == "nvrtc", options.cache});
+                                           numberIn("TENC_CUSOLVER_LEAST"), numberIn("TENC_CHANNELS_LAST_LEAST"),
+                                           options.compileThreads, options_.provokeError == "nvrtc", options.cache});
     targets_.set("cuda", hardware_.isVirtual() ? *cpu_ : *cuda_);
   }
   return targets_;

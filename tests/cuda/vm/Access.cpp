@@ -241,6 +241,14 @@ void Access::checkShared(Mask silent) {
   }
   if (writes(kind_)) forLanes(shared_, [&](uint32_t l) { s.setInitialised(offset(l), bytes_, true); });
   if (!launch_.options.races) return;
+  if (writes(kind_) && s.proxy.reading()) {
+    forLanes(shared_, [&](uint32_t l) {
+      if (const AsyncProxy::Reader* r = s.proxy.readerOf(offset(l), bytes_))
+        w_.report(Finding::SharedRace, who(l) + " at offset " + std::to_string(offset_[l]) +
+                                           "; a product that was not waited for reads it, of " +
+                                           launch_.kernel.describe(r->pc));
+    });
+  }
   SharedMemory::Accessor accessor = s.accessor(w_.index(), kind_, w_.pc());
   forLanes(shared_, [&](uint32_t l) {
     SharedMemory::Conflict c = accessor.access(l, offset(l), bytes_, silent >> l & 1);

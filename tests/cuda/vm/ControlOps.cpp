@@ -39,6 +39,7 @@ void executeReturn(Warp& w, const Instruction&) {
   w.exitLanes(lanes);
   if (w.state() != Warp::State::Done) return;
   --b.liveWarps;
+  if (!w.launch().kernel.products.empty()) leaveWarpgroup(w);
   for (uint32_t n = 0; n < kBarriers; ++n) b.release(w.launch(), n);
 }
 

@@ -36,7 +36,15 @@ uint64_t KernelCounters::flops() const {
   uint64_t sum = 0;
   for (size_t pc = 0; pc < at.size(); ++pc) {
     const Instruction& i = kernel->code[pc];
-    sum += i.cls == Class::Matrix ? i.target * at[pc].executed : i.flops * at[pc].lanes;
+    sum += i.cls == Class::Matrix || i.cls == Class::Warpgroup ? i.target * at[pc].executed : i.flops * at[pc].lanes;
+  }
+  return sum;
+}
+
+uint64_t KernelCounters::warpgroupFlops() const {
+  uint64_t sum = 0;
+  for (size_t pc = 0; pc < at.size(); ++pc) {
+    if (kernel->code[pc].cls == Class::Warpgroup) sum += kernel->code[pc].target * at[pc].executed;
   }
   return sum;
 }
@@ -71,6 +79,8 @@ std::string KernelCounters::text() const {
     << sum.divergent << ", sectors " << sum.sectors << ", sectors in L1 " << sum.sectorsInL1 << ", bytes asked for "
     << sum.bytes << ", distinct sectors " << sectorsRead + sectorsWritten << ", shared cycles " << sum.sharedCycles
     << " for " << sum.idealSharedCycles << ", flops " << flops();
+  if (const uint64_t n = warpgroupFlops()) s << ", wgmma flops " << n;
+  if (dynamicShared) s << ", dynamic shared " << dynamicShared;
   auto classes = byClass();
   for (size_t c = 0; c < kClasses; ++c) {
     if (classes[c]) s << ", " << nameOf(static_cast<Class>(c)) << " " << classes[c];

@@ -26,12 +26,15 @@ struct KernelCounters {
   const Kernel* kernel = nullptr;
   std::vector<InstructionCounters> at;  // one for each instruction
   uint64_t launches = 0, blocks = 0, threads = 0;
+  uint32_t dynamicShared = 0;                    // bytes of a block, at most
   uint64_t sectorsRead = 0, sectorsWritten = 0;  // each once a launch: what DRAM has to move at least
 
   InstructionCounters total() const;
   /// Instructions of a warp by class; helpers are left out.
   std::array<uint64_t, kClasses> byClass() const;
   uint64_t flops() const;
+  /// Of these those of wgmma, which tensor cores do faster than those of mma.
+  uint64_t warpgroupFlops() const;
   /// Of the sectors moved, the share that the lanes asked for; 1 where nothing was moved.
   double coalescing() const;
   /// The instructions that waste most sectors and cycles of shared memory, a line each.

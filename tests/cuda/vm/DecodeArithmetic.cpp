@@ -153,7 +153,8 @@ Family familyOf(const std::string& opcode) {
                                                          {"redux", decodeRedux},
                                                          {"activemask", decodeLanes},
                                                          {"elect", decodeLanes},
-                                                         {"mma", decodeMma}};
+                                                         {"mma", decodeMma},
+                                                         {"wgmma", decodeWarpgroup}};
   auto at = families.find(opcode);
   return at == families.end() ? nullptr : at->second;
 }

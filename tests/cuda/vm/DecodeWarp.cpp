@@ -32,6 +32,10 @@ void decodeBarrier(Form& f) {
 
 void decodeFence(Form& f) {
   f.out.cls = Class::Barrier;
+  if (f.has("proxy")) {
+    f.out.handler = f.has("async") && !f.has("global") ? executeProxyFence : executeNothing;
+    return;
+  }
   f.out.mode = f.has("gl") || f.has("gpu") || f.has("sys");
   f.kernel.ordersBlocks = true;
   f.out.handler = executeFence;

@@ -27,6 +27,7 @@ class Decoder {
     kernel_->code.push_back(end);
     kernel_->origins.push_back({"the end of the kernel", f.line, 0});
     symbols_.finish();
+    watchRegisters(*kernel_);
     for (const auto& [pc, label, line] : branches_) kernel_->code[pc].target = place(label, line);
     for (const auto& [table, name, prefix, line] : tables_) {
       auto labels = targets_.find(prefix + name);
@@ -73,6 +74,7 @@ class Decoder {
     std::string opcode;
     for (const std::string& part : i.opcode) opcode += (opcode.empty() ? "" : ".") + part;
     Form f(i, symbols_, *kernel_);
+    if (f.name() == "wgmma" && module_.target != "sm_90a") throw PtxError(i.line, "wgmma is an instruction of sm_90a");
     if (f.name() == "call") {
       call(f);
     } else if (!control(f)) {

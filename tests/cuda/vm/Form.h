@@ -59,7 +59,7 @@ using Family = void (*)(Form&);
 Family familyOf(const std::string& opcode);
 void decodeArithmetic(Form& f);
 
-// The families, in the files DecodeMemory.cpp and DecodeWarp.cpp.
+// The families, in the files DecodeMemory.cpp, DecodeWarp.cpp and DecodeWarpgroup.cpp.
 void decodeLoad(Form& f);
 void decodeStore(Form& f);
 void decodeAtomic(Form& f);
@@ -74,5 +74,8 @@ void decodeMatch(Form& f);
 void decodeRedux(Form& f);
 void decodeLanes(Form& f);
 void decodeMma(Form& f);
+void decodeWarpgroup(Form& f);
+/// When everything is decoded: which instructions touch registers of wgmma.
+void watchRegisters(Kernel& k);
 
 }  // namespace tenc::ptx

@@ -38,10 +38,18 @@ enum class AtomicType : uint8_t { Unsigned, Signed, F32, F64, F16, Bf16, F16x2, 
 void executeAtomic(Warp& w, const Instruction& i);  // mode: add, min, max, exch, cas, and, or, xor, inc, dec
 
 // MatrixOps.cpp
-enum class MatrixType : uint8_t { F16, Bf16, Tf32, S8, U8 };
+/// Whether all 32 lanes stand here; a fault where some have returned.
+bool wholeWarp(Warp& w, const Instruction& i);
 void executeMma(Warp& w, const Instruction& i);         // mode: MatrixType; variant: k; vector: registers of A
 void executeLoadMatrix(Warp& w, const Instruction& i);  // mode: 1 transposed
 void executeStoreMatrix(Warp& w, const Instruction& i);
+
+// WarpgroupOps.cpp
+void executeWarpgroupProduct(Warp& w, const Instruction& i);  // offset: the place in the kernel's products
+void executeWarpgroupFence(Warp& w, const Instruction& i);
+void executeCommitProducts(Warp& w, const Instruction& i);
+void executeProxyFence(Warp& w, const Instruction& i);
+void executeWaitProducts(Warp& w, const Instruction& i);  // mode: groups that may be left
 
 // CopyOps.cpp
 void executeCopy(Warp& w, const Instruction& i);  // from[0]: bytes that are copied, where there are sources

@@ -35,6 +35,7 @@ enum class Class : uint8_t {
   Half,
   Special,
   Matrix,
+  Warpgroup,  // wgmma.mma_async
   Convert,
   Move,
   Global,
@@ -68,14 +69,39 @@ struct Instruction {
   uint8_t flops = 0;               // of a lane
   uint8_t usedFrom = 0, used = 0;  // bytes of a load that are wanted, where not all are
   bool isSigned = false;
-  bool wide = false;    // values are 64 bits wide
-  bool strong = false;  // ordered or volatile: no race with its like
+  bool wide = false;     // values are 64 bits wide
+  bool strong = false;   // ordered or volatile: no race with its like
+  bool watched = false;  // touches registers that wgmma uses
   Slot address = kNoSlot, address2 = kNoSlot;
   int64_t offset = 0, offset2 = 0;
-  uint32_t target = 0;  // of a branch; floating-point operations of a matrix instruction
+  uint32_t target = 0;  // of a branch; floating-point operations of a warp in a matrix instruction
   std::array<Slot, 4> to{};
   std::array<Slot, 12> from{};
 };
+
+enum class MatrixType : uint8_t { F16, Bf16, Tf32, S8, U8 };
+
+/// Operands of a wgmma.mma_async, which are more than an instruction has room for.
+struct WarpgroupProduct {
+  uint32_t columns = 0;
+  MatrixType type = MatrixType::Bf16;
+  std::vector<Slot> d;  // columns / 2 registers
+  std::vector<Slot> a;  // four registers; none where a descriptor says where it lies
+  Slot describesA = kNoSlot, describesB = kNoSlot;
+  Slot accumulate = kNoSlot;  // a predicate: D is added
+  bool accumulateNegated = false;
+  bool negateA = false, negateB = false;          // all elements
+  bool transposedA = false, transposedB = false;  // rows (columns of B) lie side by side, not terms
+};
+
+/// Calls f(slot, written) for the operands of an instruction that are registers or constants.
+template <class F>
+void forOperands(const Instruction& i, F f) {
+  for (uint32_t n = 0; n < i.destinations; ++n) f(i.to[n], true);
+  for (uint32_t n = 0; n < i.sources; ++n) f(i.from[n], false);
+  if (i.address != kNoSlot) f(i.address, false);
+  if (i.address2 != kNoSlot) f(i.address2, false);
+}
 
 /// What messages say of an instruction.
 struct Origin {
@@ -123,15 +149,20 @@ struct Kernel {
   std::vector<Origin> origins;  // one for each instruction
   std::vector<uint32_t> constants;
   std::vector<std::vector<uint32_t>> branchTables;
+  std::vector<WarpgroupProduct> products;
+  std::vector<Slot> productRegisters;  // that these use, each once
   std::vector<SpecialRegister> specials;
   std::vector<Parameter> parameters;
   uint32_t parameterBytes = 0;
   uint32_t registerWords = 0;
   uint32_t sharedBytes = 0, localBytes = 0;
+  uint32_t dynamicAlign = 16;                 // of shared memory whose size a launch says
   uint32_t maxThreads = 0;                    // a block may have; 0 where nothing is said
   bool ordersBlocks = false;                  // has fences or ordered accesses
   uint32_t sharedGrain = 4, globalGrain = 4;  // bytes of the narrowest access, at most 4
 
+  /// Where that begins, behind what is known.
+  uint32_t dynamicBegin() const { return (sharedBytes + dynamicAlign - 1) / dynamicAlign * dynamicAlign; }
   /// "line 12: st.shared.f32 [%r1], %f2 (source line 3)".
   std::string describe(uint32_t pc) const;
 };

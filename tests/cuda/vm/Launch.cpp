@@ -85,7 +85,8 @@ void Launch::start(Block& b, uint32_t index) {
   b.exitedThreads = 0;
   b.barriers = {};
   b.order.start();
-  b.shared.start(sharedBytes, kernel.sharedGrain, warps, options.races);
+  b.shared.start(sharedBytes, kernel.sharedGrain, warps, options.races, !kernel.products.empty());
+  b.warpgroups.assign(kernel.products.empty() ? 0 : (warps + 3) / 4, {});
   for (uint32_t w = 0; w < warps; ++w) {
     if (w == b.warps.size()) b.warps.push_back(std::make_unique<Warp>(*this, b, w));
     b.warps[w]->start(lanesOf(w, threads));
@@ -189,8 +190,8 @@ std::optional<Finding> Machine::launch(const Kernel& kernel, const LaunchShape& 
   ++counters.launches;
   counters.blocks += shape.grid.count();
   counters.threads += shape.grid.count() * shape.block.count();
-  uint32_t shared = kernel.sharedBytes;
-  if (shape.dynamicShared) shared = (shared + 15) / 16 * 16 + shape.dynamicShared;
+  counters.dynamicShared = std::max(counters.dynamicShared, shape.dynamicShared);
+  const uint32_t shared = shape.dynamicShared ? kernel.dynamicBegin() + shape.dynamicShared : kernel.sharedBytes;
   Launch l{.memory = memory_,
            .reports = reports_,
            .options = options_,

@@ -32,6 +32,7 @@ struct Block {
   BlockOrder order;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<Barrier, kBarriers> barriers;
+  std::vector<WarpgroupSteps> warpgroups;
   uint32_t liveWarps = 0, exitedThreads = 0;
 
   /// Lets the warps go on that wait at a barrier whose last one has come.

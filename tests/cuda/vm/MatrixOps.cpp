@@ -8,14 +8,6 @@ namespace {
 
 constexpr uint32_t kRows = 16, kColumns = 8, kDeepest = 32;
 
-/// All 32 lanes, or a fault.
-bool wholeWarp(Warp& w, const Instruction& i) {
-  if (!w.executing() || !w.converge(i, w.live())) return false;
-  if (w.executing() != kAllLanes)
-    w.fault(Finding::ShuffleMask, "an instruction of a whole warp, some lanes of which have returned");
-  return true;
-}
-
 /// Element `e` of those in a register.
 float element(MatrixType t, uint32_t word, uint32_t e) {
   switch (t) {
@@ -35,6 +27,13 @@ void forPiece(F f) {
 }
 
 }  // namespace
+
+bool wholeWarp(Warp& w, const Instruction& i) {
+  if (!w.executing() || !w.converge(i, w.live())) return false;
+  if (w.executing() != kAllLanes)
+    w.fault(Finding::ShuffleMask, "an instruction of a whole warp, some lanes of which have returned");
+  return true;
+}
 
 void executeMma(Warp& w, const Instruction& i) {
   if (!wholeWarp(w, i)) return;

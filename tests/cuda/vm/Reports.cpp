@@ -17,6 +17,7 @@ const char* nameOf(Finding f) {
     case Finding::Trap: return "trap";
     case Finding::Timeout: return "timeout";
     case Finding::Unsupported: return "unsupported instruction";
+    case Finding::WarpgroupMismatch: return "warps of a warpgroup that go different ways";
     case Finding::UninitialisedShared: return "uninitialised read of shared memory";
     case Finding::UninitialisedGlobal: return "uninitialised read of global memory";
     case Finding::SharedRace: return "race in shared memory";
@@ -26,6 +27,9 @@ const char* nameOf(Finding f) {
     case Finding::ShuffleMask: return "wrong mask";
     case Finding::InactiveLane: return "shuffle from an inactive lane";
     case Finding::ShortOverflow: return "-32768 changes its sign in 16 bits";
+    case Finding::WarpgroupFence: return "registers of wgmma without a fence";
+    case Finding::RegisterInUse: return "register of a wgmma that was not waited for";
+    case Finding::ProxyFence: return "wgmma of what was written without fence.proxy.async";
     case Finding::HostAccess: return "access of the host to device memory";
     case Finding::CopyOfFreed: return "copy of freed memory";
     case Finding::LibraryMisuse: return "misuse of a library";

@@ -16,7 +16,8 @@ enum class Finding : uint8_t {
   BarrierDeadlock,   // warps wait for a barrier that others will not reach
   Trap,
   Timeout,
-  Unsupported,  // an instruction that the machine does not know
+  Unsupported,        // an instruction that the machine does not know
+  WarpgroupMismatch,  // the four warps of a warpgroup do not execute the same
   // These do not.
   UninitialisedShared,
   UninitialisedGlobal,
@@ -26,7 +27,10 @@ enum class Finding : uint8_t {
   BarrierAfterExit,  // a barrier of all threads, some of which have returned
   ShuffleMask,       // a mask that names lanes which have returned, or not the caller
   InactiveLane,      // a shuffle that reads a lane which does not take part
-  ShortOverflow,  // neg.s16 or abs.s16 of -32768, whose result ptxas takes for 32768 where it is extended or compared
+  ShortOverflow,   // neg.s16 or abs.s16 of -32768, whose result ptxas takes for 32768 where it is extended or compared
+  WarpgroupFence,  // registers of wgmma.mma_async without wgmma.fence before it
+  RegisterInUse,   // an access to registers of a wgmma.mma_async that was not waited for
+  ProxyFence,      // wgmma reads what was written without fence.proxy.async
   // The driver's.
   HostAccess,
   CopyOfFreed,

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/cuda/vm/AsyncProxy.h"
+
 namespace tenc::ptx {
 
 enum class AccessKind : uint8_t { Read, Write, Atomic, StrongRead, StrongWrite, NonCoherent };
@@ -24,8 +26,8 @@ class SharedMemory {
     AccessKind kind = AccessKind::Read;
   };
 
-  /// Everything is uninitialised, and nothing was accessed. `grain`: bytes of a cell.
-  void start(uint32_t bytes, uint32_t grain, uint32_t warps, bool races);
+  /// Everything is uninitialised, and nothing was accessed. `grain`: bytes of a cell. `warpgroups`: these read, too.
+  void start(uint32_t bytes, uint32_t grain, uint32_t warps, bool races, bool warpgroups);
   uint8_t* data() { return data_.data(); }
   uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
 
@@ -46,6 +48,10 @@ class SharedMemory {
   /// Enters accesses of the lanes of a warp by one instruction.
   class Accessor;
   Accessor accessor(uint32_t warp, AccessKind kind, uint32_t pc);
+
+  /// Of what a warpgroup reads: who wrote a part of it without fence.proxy.async.
+  Conflict unfenced(uint32_t warp, uint32_t offset, uint32_t bytes) const;
+  AsyncProxy proxy;
 
   // Clocks.
   const std::vector<uint32_t>& clock(uint32_t warp) const { return clocks_[warp]; }
@@ -87,6 +93,8 @@ class SharedMemory::Accessor {
   }
 
   Cell* cells_ = nullptr;
+  uint32_t* writtenAt_ = nullptr;
+  uint32_t time_ = 0;
   const uint32_t* clock_ = nullptr;
   uint32_t warp_ = 0, grainShift_ = 2;
   AccessKind kind_{};

@@ -80,7 +80,10 @@ void Symbols::declare(const syntax::Registers& r, uint32_t line) {
 }
 
 void Symbols::placeShared(Storage& s) {
-  if (s.dynamic) return;
+  if (s.dynamic) {
+    kernel_.dynamicAlign = std::max(kernel_.dynamicAlign, static_cast<uint32_t>(s.align));
+    return;
+  }
   kernel_.sharedBytes = roundUp(kernel_.sharedBytes, static_cast<uint32_t>(s.align));
   s.address = kSharedBase + kernel_.sharedBytes;
   kernel_.sharedBytes += static_cast<uint32_t>(s.bytes);
@@ -151,14 +154,18 @@ Slot Symbols::constant(uint64_t value, uint8_t bytes) {
     value = value ? ~0u : 0;
   else if (bytes < 8)
     value &= (uint64_t{1} << bytes * 8) - 1;
-  auto [at, isNew] = constants_.try_emplace({value, bytes}, kConstant | static_cast<Slot>(kernel_.constants.size()));
-  if (isNew) {
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      kernel_.constants.push_back(static_cast<uint32_t>(value));
-      if (bytes == 8) kernel_.constants.push_back(static_cast<uint32_t>(value >> 32));
-    }
-  }
+  auto [at, isNew] = constants_.try_emplace({value, bytes}, kNoSlot);
+  if (isNew) at->second = newConstant(value, bytes);
   return at->second;
+}
+
+Slot Symbols::newConstant(uint64_t value, uint8_t bytes) {
+  const Slot slot = kConstant | static_cast<Slot>(kernel_.constants.size());
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    kernel_.constants.push_back(static_cast<uint32_t>(value));
+    if (bytes == 8) kernel_.constants.push_back(static_cast<uint32_t>(value >> 32));
+  }
+  return slot;
 }
 
 Slot Symbols::special(const std::string& name, uint32_t line) {
@@ -179,8 +186,7 @@ Slot Symbols::valueOf(const syntax::Operand& o, uint8_t bytes, uint32_t line) {
   if (o.name == "WARP_SZ") return constant(kLanes, bytes);
   if (const Storage* s = storageOf(o.name)) {
     if (!s->dynamic) return constant(s->address, bytes);
-    // A value that no other constant has, until the place is known.
-    Slot slot = constant(~uint64_t{0} - dynamic_.size(), bytes);
+    const Slot slot = newConstant(0, bytes);  // until the place is known
     dynamic_.emplace_back(slot, bytes);
     return slot;
   }
@@ -189,7 +195,9 @@ Slot Symbols::valueOf(const syntax::Operand& o, uint8_t bytes, uint32_t line) {
 }
 
 void Symbols::finish() {
-  uint32_t address = kSharedBase + roundUp(kernel_.sharedBytes, 16u);
+  // As ptxas counts: what is known goes as far as the rest begins.
+  if (!dynamic_.empty()) kernel_.sharedBytes = kernel_.dynamicBegin();
+  uint32_t address = kSharedBase + kernel_.dynamicBegin();
   for (auto [slot, bytes] : dynamic_) {
     uint32_t* words = kernel_.constants.data() + (slot & ~kConstant);
     for (uint32_t l = 0; l < kLanes; ++l) {

@@ -52,6 +52,7 @@ class Symbols {
   void finish();
 
  private:
+  Slot newConstant(uint64_t value, uint8_t bytes);
   struct Scope {
     std::unordered_map<std::string, Register> names;
     std::unordered_map<std::string, uint8_t> ranges;  // "%r" of %r<9>: bits

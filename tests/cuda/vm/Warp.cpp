@@ -35,6 +35,7 @@ void Warp::start(Mask lanes) {
   groups_.clear();
   copies.clear();
   std::fill(std::begin(copyGroup), std::end(copyGroup), 0);
+  warpgroup.start(launch_->kernel);
 }
 
 uint64_t Warp::run(uint64_t instructions) {
@@ -50,6 +51,8 @@ uint64_t Warp::run(uint64_t instructions) {
     ++c.executed;
     c.lanes += static_cast<uint64_t>(std::popcount(executing_));
     ++pc_;
+    if (i.watched && executing_) [[unlikely]]
+      noteRegisters(*this, i);
     i.handler(*this, i);
   }
   sinceRotation_ += n;

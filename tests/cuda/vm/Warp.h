@@ -9,6 +9,7 @@
 
 #include "tests/cuda/vm/Kernel.h"
 #include "tests/cuda/vm/Reports.h"
+#include "tests/cuda/vm/Warpgroup.h"
 
 namespace tenc::ptx {
 
@@ -108,6 +109,7 @@ class Warp {
   Mask carry = 0;                   // of add.cc and the like
   std::vector<PendingCopy> copies;  // cp.async
   uint32_t copyGroup[kLanes] = {};
+  WarpgroupState warpgroup;
 
  private:
   struct Group {

@@ -35,7 +35,7 @@ struct Device {
 struct Function {
   Device* device = nullptr;
   const Kernel* kernel = nullptr;
-  uint32_t mostDynamicShared = 0;  // 0: what every kernel may have
+  std::optional<uint32_t> mostDynamicShared{};  // none: what every kernel may have
 };
 
 struct KernelCommand {

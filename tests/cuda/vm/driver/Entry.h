@@ -18,6 +18,8 @@ Status initialise();
 /// Appends counters and reports to the files that TENC_VM_COUNTERS and TENC_VM_REPORTS name, and clears them.
 void keepFindings();
 
+/// Of the devices: 90 for 9.0. TENC_VM_CAPABILITY says another one, which modules have to fit.
+int capability();
 /// The device of this thread's context, or null.
 Device*& current();
 

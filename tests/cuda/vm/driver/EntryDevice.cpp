@@ -27,11 +27,12 @@ std::unique_ptr<Driver>& slot() {
 struct Attribute {
   int number, value;
 };
+constexpr int kMajor = 75, kMinor = 76;
 constexpr Attribute kAttributes[] = {
-    {1, 1024},  {2, 1024},     {3, 1024},        {4, 64},        {5, 2147483647}, {6, 65535}, {7, 65535},  {8, 49152},
-    {9, 65536}, {10, 32},      {11, 2147483647}, {12, 65536},    {13, 1830000},   {15, 1},    {16, 132},   {19, 1},
-    {31, 1},    {36, 2619000}, {37, 5120},       {38, 50 << 20}, {39, 2048},      {40, 3},    {41, 1},     {75, 9},
-    {76, 0},    {81, 233472},  {82, 65536},      {95, 1},        {97, 232448},    {106, 32},  {111, 1024}, {115, 0}};
+    {1, 1024},   {2, 1024},     {3, 1024},        {4, 64},        {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
+    {9, 65536},  {10, 32},      {11, 2147483647}, {12, 65536},    {13, 1830000},   {15, 1},    {16, 132},  {19, 1},
+    {31, 1},     {36, 2619000}, {37, 5120},       {38, 50 << 20}, {39, 2048},      {40, 3},    {41, 1},    {81, 233472},
+    {82, 65536}, {95, 1},       {97, 232448},     {106, 32},      {111, 1024},     {115, 0}};
 
 /// The device of a number, or null.
 Device* deviceOf(int n) {
@@ -47,6 +48,12 @@ Status statusOfNumber(int n) {
 }  // namespace
 
 Driver* instance() { return slot().get(); }
+
+int capability() {
+  int major = 9, minor = 0;
+  std::sscanf(environment("TENC_VM_CAPABILITY", "").c_str(), "%d.%d", &major, &minor);
+  return 10 * major + minor;
+}
 
 Device*& current() {
   static thread_local Device* device = nullptr;
@@ -123,7 +130,10 @@ TENC_ENTRY cuDeviceGetUuid_v2(void* uuid, int device) {
 TENC_ENTRY cuDeviceGetAttribute(int* value, int attribute, int device) {
   auto a = std::find_if(std::begin(kAttributes), std::end(kAttributes),
                         [&](const Attribute& row) { return row.number == attribute; });
-  *value = a == std::end(kAttributes) ? 0 : a->value;
+  *value = attribute == kMajor          ? capability() / 10
+           : attribute == kMinor        ? capability() % 10
+           : a == std::end(kAttributes) ? 0
+                                        : a->value;
   return code(statusOfNumber(device));
 }
 TENC_ENTRY cuDeviceCanAccessPeer(int* can, int device, int peer) {

@@ -1,5 +1,6 @@
 // Modules, functions and launches.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -29,6 +30,23 @@ Function* functionOf(Driver& d, void* handle) {
   return d.functions.contains(f) ? f : nullptr;
 }
 
+/// Bytes of dynamic shared memory that a launch may have: more than every block may have is to be asked for.
+uint32_t mostDynamicShared(const Function& f) {
+  return f.mostDynamicShared.value_or(kSharedOfBlock - std::min(kSharedOfBlock, f.kernel->sharedBytes));
+}
+
+/// What PTX for a target is on a device, whose capability is 90 for 9.0. "sm_90" is for that and all later ones,
+/// "sm_90a" for that alone, "sm_100f" for its generation.
+Status fits(const std::string& target, int capability) {
+  int wanted = 0;
+  char suffix = 0;
+  if (std::sscanf(target.c_str(), "sm_%d%c", &wanted, &suffix) < 1) return Status::InvalidPtx;
+  const bool can = suffix == 'a'   ? capability == wanted
+                   : suffix == 'f' ? capability >= wanted && capability / 10 == wanted / 10
+                                   : capability >= wanted;
+  return can ? Status::Success : Status::NoBinaryForGpu;
+}
+
 int blocksOf(uint32_t threads, uint64_t shared) {
   uint32_t warps = (threads + kLanes - 1) / kLanes;
   uint64_t byShared = kSharedOfMultiprocessor / (shared + kReservedShared);
@@ -56,6 +74,10 @@ int load(void** module, const void* image) {
     try {
       m->program = device.machine.load(text);
     } catch (const PtxError&) { return Status::InvalidPtx; }
+    if (Status status = fits(m->program->target(), capability()); status != Status::Success) return status;
+    for (const auto& [name, k] : m->program->kernels()) {
+      if (k->sharedBytes > kSharedOfBlock) return Status::InvalidPtx;  // ptxas refuses it, but for the newest
+    }
     *module = m.get();
     d.modules[*module] = std::move(m);
     return Status::Success;
@@ -73,9 +95,7 @@ Status kernelCall(Driver& d, void* handle, const LaunchShape& shape, void** valu
     return Status::InvalidValue;
   if (!shape.grid.count() || shape.grid.x > 0x7FFFFFFF || shape.grid.y > 65535 || shape.grid.z > 65535)
     return Status::InvalidValue;
-  // More shared memory than every block may have is to be asked for.
-  if (shape.dynamicShared + k.sharedBytes > kSharedOfBlock && shape.dynamicShared > f->mostDynamicShared)
-    return Status::InvalidValue;
+  if (shape.dynamicShared > mostDynamicShared(*f)) return Status::InvalidValue;
   if (shape.cooperative &&
       shape.grid.count() >
           uint64_t{kMultiprocessors} *
@@ -120,7 +140,7 @@ TENC_ENTRY cuModuleGetFunction(void** function, void* module, const char* name) 
     const Kernel* k = at->second->program->kernel(name);
     if (!k) return Status::NotFound;
     auto& f = at->second->functions[name];
-    if (!f) f = std::make_unique<Function>(Function{at->second->device, k, 0});
+    if (!f) f = std::make_unique<Function>(Function{at->second->device, k, {}});
     d.functions.insert(f.get());
     *function = f.get();
     return Status::Success;
@@ -146,9 +166,7 @@ TENC_ENTRY cuFuncGetAttribute(int* value, int attribute, void* function) {
       case kMaxThreads: *value = static_cast<int>(k.maxThreads ? k.maxThreads : kMostThreads); break;
       case kSharedBytes: *value = static_cast<int>(k.sharedBytes); break;
       case kLocalBytes: *value = static_cast<int>(k.localBytes); break;
-      case kMaxDynamicShared:
-        *value = static_cast<int>(f->mostDynamicShared ? f->mostDynamicShared : kSharedOfBlock - k.sharedBytes);
-        break;
+      case kMaxDynamicShared: *value = static_cast<int>(mostDynamicShared(*f)); break;
       default: *value = 0;  // registers are ptxas's affair
     }
     return Status::Success;
@@ -158,6 +176,7 @@ TENC_ENTRY cuFuncSetAttribute(void* function, int attribute, int value) {
   return withDevice([&](Driver& d, Device&) {
     Function* f = functionOf(d, function);
     if (!f) return Status::InvalidHandle;
+    if (attribute < kMaxDynamicShared) return Status::InvalidValue;  // these are only read
     if (attribute != kMaxDynamicShared) return Status::Success;
     if (value < 0 || static_cast<uint32_t>(value) + f->kernel->sharedBytes > kMostShared) return Status::InvalidValue;
     f->mostDynamicShared = static_cast<uint32_t>(value);

@@ -1,0 +1,53 @@
+#include "codegen/cuda/RowVectors.h"
+
+#include <algorithm>
+
+#include "codegen/KernelShape.h"
+#include "codegen/cuda/LoopVariables.h"
+
+namespace tenc::codegen::cuda {
+
+RowVectors::RowVectors(CudaText& out, const Kernel& kernel, const Schedule& schedule)
+    : out_(out), kernel_(kernel), schedule_(schedule), shift_(schedule.shifted ? rowShift(kernel) : std::nullopt) {}
+
+int RowVectors::width(bool loops) const { return !isRows() || loops ? schedule_.vector : 1; }
+
+std::vector<int64_t> RowVectors::extents(const Stage& s, int vector) {
+  std::vector<int64_t> extents;
+  for (size_t i = 0; i < s.innerLo.size(); ++i) extents.push_back(std::max<int64_t>(0, s.innerHi[i] - s.innerLo[i]));
+  if (vector > 1) extents.back() /= vector;
+  return extents;
+}
+
+int64_t RowVectors::groups(const Stage& s) const {
+  return shift_ ? shift_->groups() : trips(s.innerLo, s.innerHi) / schedule_.vector;
+}
+
+bool RowVectors::has(const Stage& s, const Access& a) const {
+  if (shift_) return shift_->suits(kernel_, a);
+  if (schedule_.vector > 1) return isVector(kernel_, s, a, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+  return a.terms.empty() && strideOf(a, kernel_.outer.size() + s.innerLo.size() - 1) != 0;
+}
+
+std::vector<std::string> RowVectors::point(const Stage& s, const std::string& number, bool loops) {
+  const int vector = isRows() ? width(loops) : 1;
+  if (!shift_ || !loops) return decodePoint(out_, number, "int", extents(s, vector), s.innerLo, vector);
+  const std::string i = out_.fresh("i");
+  out_.line("const int " + i + " = " + number + " * " + decimal(vector) + " - shift;");
+  return {i};
+}
+
+void RowVectors::whole(const std::string& mayStart, const std::string& cannotEnd,
+                       const std::vector<std::string>& point) {
+  out_.line("const bool whole = (!(" + mayStart + ") || " + point[0] + " >= 0) && (" + cannotEnd + " || " + point[0] +
+            " <= " + decimal(shift_->extent - shift_->width) + ");");
+}
+
+StageVectors RowVectors::vectors(const Stage& s, bool loops, const std::vector<std::string>& point) const {
+  if (width(loops) == 1) return {};
+  StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+  if (shift_ && loops) vectors.shift(*shift_, point[0], "whole");
+  return vectors;
+}
+
+}  // namespace tenc::codegen::cuda
