@@ -138,6 +138,7 @@ struct Product {
   std::vector<Edge> edges;
   std::optional<Depthwise> depthwise;
   MatrixView a, b;
+  bool mirrored = false;  ///< A is B transposed: sum (i, j) is sum (j, i), to the bit
   /// Terms of one element's sum.
   int64_t depth() const {
     int64_t d = k;

@@ -213,7 +213,7 @@ void printBody(Text& out, const Kernel& k) {
     if (k.reductions[0].result != p.dtype) out << " rounded to " << ir::name(k.reductions[0].result);
     out << " batch ";
     printList(out, p.batch);
-    out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
+    out << " m " << p.m << " n " << p.n << " k " << p.k << (p.mirrored ? " mirrored\n" : "\n");
     for (const Product::Sum& s : p.sums) out << "  sum " << s.extent << " a " << s.a << " b " << s.b << '\n';
     auto window = [&](const ir::WindowDim& w, size_t var) {
       out << " at i" << var << ": 0 <= " << w.stride << "*i" << var << " + " << w.dilation << "*trip - " << w.lo

@@ -45,6 +45,7 @@ void planMatmul(KernelBuild& g, const ir::Op& op, const Views& v) {
     m.row = strides[rank];
     m.col = strides[rank + 1];
   }
+  p.mirrored = op.boolAttr("mirrored");
   for (int64_t n : shape) g.space.factors.push_back({n});
   g.space.number();
 }

@@ -43,6 +43,12 @@ struct TargetTraits {
   /// Products load vectors of an operand's elements, which are laid side by side in memory for that. Otherwise they
   /// read elements wherever they are.
   bool sideBySide = true;
+  /// A left operand whose terms are so many bytes apart, of so many rows and bytes, is laid side by side first where it
+  /// is multiplied by so many columns: a smaller one stays in caches that are near enough.
+  struct LeftAcross {
+    int64_t apart = 1024, rows = 64, bytes = int64_t{8} << 20, columns = 128;
+    int64_t page = 4096, bytesOfPages = int64_t{4} << 20;  ///< the bytes where terms are so far apart
+  } leftAcross;
   int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
   int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
   /// What lies side by side in the matrix product that a convolution becomes.

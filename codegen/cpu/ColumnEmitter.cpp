@@ -10,7 +10,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kCacheLine = 64;  // bytes
 
 class ColumnEmitter {
  public:
@@ -110,11 +109,7 @@ void ColumnEmitter::prefetch(ExprEmitter& exprs, const RowAhead& row, Value* bas
   auto* byte = b.getInt8Ty();
   Value* from = b.CreateConstGEP1_64(byte, exprs.address(*row.access), static_cast<uint64_t>(row.distance));
   from = b.CreateGEP(byte, from, b.CreateMul(base, f_.i64(row.lines * kCacheLine / kLanes)));
-  for (int64_t i = 0; i < row.lines * copies; ++i) {
-    Value* line = b.CreateConstGEP1_64(byte, from, static_cast<uint64_t>(i * kCacheLine));
-    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
-                      {line, b.getInt32(0), b.getInt32(row.near ? 3 : 2), b.getInt32(1)});
-  }
+  f_.prefetch(from, row.lines * copies * kCacheLine, false, row.near ? 1 : 2);
 }
 
 }  // namespace

@@ -108,10 +108,12 @@ int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.ope
 double productWork(const Kernel& kernel) {
   const Product& p = kernel.product;
   constexpr double kFlops = 20;  // a unit, in whole vectors
+  constexpr double kBytes = 2.5;  // of B, a unit, where few rows use it: lines from memory, in panels
   const int64_t columns = (p.n + kLanes - 1) / kLanes * kLanes;
   double points = static_cast<double>(p.m) * static_cast<double>(columns);
   for (int64_t d : p.batch) points *= static_cast<double>(d);
-  return points * (flopsOf(p.depth(), 1) / kFlops + (stageCost(kernel, p.epilogue) + 2.0) / kLanes);
+  const double read = static_cast<double>(bytesOfB(p)) / kBytes;
+  return std::max(points * (flopsOf(p.depth(), 1) / kFlops + (stageCost(kernel, p.epilogue) + 2.0) / kLanes), read);
 }
 
 double nativeWork(const ir::Op& op) {

@@ -38,7 +38,8 @@ void GemmEpilogue::emitFunction() {
   types.insert(types.end(), rank + 5, i64);
   function_ = createLocalFunction(module_, name_, types, 0);
   auto argument = [&](size_t i) { return function_->getArg(static_cast<unsigned>(i)); };
-  const bool allWhole = !turned_ && kernel_.product.n % width == 0, oneBody = allWhole || level_ == Level::Quick;
+  const bool allWhole = !turned_ && !anyColumns_ && kernel_.product.n % width == 0;
+  const bool oneBody = allWhole || level_ == Level::Quick;
   Val tile = argument(kKernelArgs);
   const size_t at = kKernelArgs + 1 + rank;
   const size_t rowVar = turned_ ? rank + 1 : rank, columnVar = turned_ ? rank : rank + 1;

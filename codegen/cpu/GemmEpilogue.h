@@ -31,6 +31,9 @@ class GemmEpilogue {
   /// rows.
   void turn() { turned_ = true; }
 
+  /// `call` may be given any columns, not just those of whole panels.
+  void takeAnyColumns() { anyColumns_ = true; }
+
   /// Calls the epilogue for rows [i0, i1) and columns [j0, j1), whose sums stand at `tile` with `stride` elements a
   /// row. `entry` is the abi::KernelFn being emitted, whose arguments are handed on.
   void call(llvm::IRBuilderBase& b, llvm::Function* entry, const std::vector<llvm::Value*>& batch, llvm::Value* tile,
@@ -42,7 +45,7 @@ class GemmEpilogue {
   std::string name_;
   int lanes_;
   Level level_;
-  bool turned_ = false;
+  bool turned_ = false, anyColumns_ = false;
   llvm::Function* function_ = nullptr;
   const Store& plain() const { return kernel_.product.epilogue.stores[0]; }
   void emitFunction();

@@ -28,6 +28,14 @@ Value* LoopFunction::stackArray(llvm::Type* element, int64_t count) {
   return slot;
 }
 
+void LoopFunction::prefetch(Value* from, int64_t bytes, bool write, int level) {
+  for (int64_t at = 0; at < bytes; at += kCacheLine) {
+    Value* line = b.CreateConstGEP1_64(b.getInt8Ty(), from, static_cast<uint64_t>(at));
+    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                      {line, b.getInt32(write ? 1 : 0), b.getInt32(static_cast<uint32_t>(4 - level)), b.getInt32(1)});
+  }
+}
+
 LoopFunction::Range LoopFunction::bindItem(Value* item, const std::optional<LaneBlocks>& blocks,
                                            const std::optional<Strip>& strip) {
   struct Digit {

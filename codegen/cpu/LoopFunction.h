@@ -15,6 +15,8 @@
 
 namespace tenc::codegen::cpu {
 
+inline constexpr int64_t kCacheLine = 64;  // bytes
+
 struct LoopFunction {
   /// Makes the function, with its arguments loaded; `b` stands at the end of the entry block.
   explicit LoopFunction(const KernelToEmit& kernel);
@@ -34,6 +36,8 @@ struct LoopFunction {
   llvm::Value* endOf(llvm::Value* a, int64_t step, llvm::Value* most);
   /// Memory of the function for so many elements, aligned for vectors.
   llvm::Value* stackArray(llvm::Type* element, int64_t count);
+  /// Asks for the cache lines of so many bytes, which need not exist. `level`: the cache they go to.
+  void prefetch(llvm::Value* from, int64_t bytes, bool write, int level = 1);
   void forgetResults() { results.assign(kernel.reductions.size(), {}); }
   /// Whether all vectors of a block are whole.
   bool fullLanes(const LaneBlocks& blocks) const { return kernel.outer[blocks.var] % kLanes == 0; }

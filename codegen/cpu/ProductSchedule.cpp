@@ -187,6 +187,10 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
   const Product& p = kernel.product;
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
   TileStore s;
+  if (t.mirrored) {
+    s.bytes = static_cast<uint64_t>(t.turnedRows(p) * rowBytes);
+    return s;
+  }
   s.direct = isPlainStore(kernel);
   s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel) && t.turnedRows(p) * rowBytes <= kMostTurned;
   s.bytes = static_cast<uint64_t>((s.turned ? t.turnedRows(p) : t.rows.most()) * rowBytes);
@@ -195,6 +199,7 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
 
 Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level) {
   const Product& p = kernel.product;
+  constexpr int64_t kLeastMirrored = 3;  // panels: of fewer most tiles meet the diagonal
   const int64_t size = bytesOfElement(p);
   TiledProduct t;
   t.lanes = lanesOf(p, workers);
@@ -207,12 +212,13 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   t.terms = termsOf(p, workers.vectors);
   if (t.pack != PackB::None) t.packBytes = static_cast<uint64_t>(packedRows(p, t.terms) * t.width() * t.lanes * size);
   cutIntoTasks(t, p, workers.threads);
+  t.mirrored = p.mirrored && level == Level::Full && t.vectors.count >= kLeastMirrored;
   t.sums = storeOf(kernel, t, level);
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
   // The packed panel, the tile, and the turned tile.
   schedule.scratchBytes =
-      t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) + (t.sums.turned ? t.sums.bytes + 64 : 0);
+      t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) + (t.sums.turned || t.mirrored ? t.sums.bytes + 64 : 0);
   schedule.form = t;
   return schedule;
 }
@@ -303,7 +309,8 @@ std::string_view describe(Terms terms) {
 
 std::string describe(const TiledProduct& product) {
   std::string text = "tiled product" + std::string(describe(product.terms)) + ": tiles of " +
-                     std::to_string(product.rows.most()) + " x " + std::to_string(product.width()) + " vectors";
+                     std::to_string(product.rows.most()) + " x " + std::to_string(product.width()) + " vectors" +
+                     (product.mirrored ? ", one half mirrored" : "");
   switch (product.pack) {
     case PackB::None: return text;
     case PackB::Rows: return text + ", B packed by rows";

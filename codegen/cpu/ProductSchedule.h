@@ -73,14 +73,17 @@ struct TiledProduct {
   int tail = 0;    ///< columns in the last vector when it is not full, else 0
   PackB pack = PackB::None;
   TileStore sums;
+  bool mirrored = false;  ///< tiles above the diagonal are not computed: those below it are stored there, too
   int64_t rowTasks = 1, panelTasks = 1;
   Terms terms = Terms::Same;  ///< if others, B is packed
   int64_t prefetchRows = 0;   ///< how far ahead the next rows of B are fetched
   bool panelsFirst = false;   ///< all of the batch goes through one panel of a common, large B before the next
   uint64_t packBytes = 0;     ///< scratch for one packed panel
   int64_t width() const { return vectors.most(); }  ///< of the widest panel, in vectors
-  /// Rows of a panel, rounded up so that whole squares of lanes can be turned.
-  int64_t turnedRows(const Product& p) const { return (p.m + 2 * lanes - 1) / lanes * lanes; }
+  /// Rows of a panel, or of a mirrored tile, rounded up so that whole squares of lanes can be turned.
+  int64_t turnedRows(const Product& p) const {
+    return mirrored ? (rows.most() + lanes - 1) / lanes * lanes : (p.m + 2 * lanes - 1) / lanes * lanes;
+  }
 };
 
 // ---- streamed products

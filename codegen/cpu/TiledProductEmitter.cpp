@@ -28,6 +28,7 @@ class TiledProductEmitter : ProductEmitter {
         tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.width() * plan.lanes,
                k.level) {
     if (plan.sums.turned) epilogue_.turn();
+    if (plan.mirrored) epilogue_.takeAnyColumns();
   }
 
   /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task, or with the panel
@@ -74,6 +75,17 @@ class TiledProductEmitter : ProductEmitter {
 
   bool packed() const { return plan_.pack != PackB::None; }
 
+  template <typename F>
+  void when(Val condition, F body) {
+    auto* then = BasicBlock::Create(c_, "then", entry_);
+    auto* next = BasicBlock::Create(c_, "next", entry_);
+    b_.CreateCondBr(condition, then, next);
+    b_.SetInsertPoint(then);
+    body();
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+  }
+
   /// One tile at row `i0`, column `j0`: the microkernel and, when there is more to do than store, the epilogue.
   void tile(Val i0, Val j0, Val panel, const Tile& t) {
     const auto [height, width, tail, place] = t;
@@ -94,10 +106,22 @@ class TiledProductEmitter : ProductEmitter {
       return;
     }
     sumTo(c);
-    Val i1 = b_.CreateAdd(i0, int64(height));
-    const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
-    epilogue_.call(b_, entry_, matrix_.batch, c, int64(plan_.width() * plan_.lanes), i0, i1, j0,
-                   b_.CreateAdd(j0, int64(columns)));
+    Val i1 = b_.CreateAdd(i0, int64(height)), j1 = b_.CreateAdd(j0, int64(columnsOf(width, tail)));
+    const int64_t ld = plan_.width() * plan_.lanes;
+    if (!plan_.mirrored) return epilogue_.call(b_, entry_, matrix_.batch, c, int64(ld), i0, i1, j0, j1);
+    // Each element is stored once: what is above the panel's part of the diagonal is what another tile mirrors.
+    Val first = maximum(i0, j0);
+    epilogue_.call(b_, entry_, matrix_.batch, bytes(c, b_.CreateMul(b_.CreateSub(first, i0), int64(ld))), int64(ld),
+                   first, i1, j0, j1);
+    Val below = maximum(i0, j1), turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), c, plan_.sums.bytes + 64);
+    when(b_.CreateICmpSLT(below, i1), [&] {
+      b_.CreateCall(turnFunction(), {c, turned, int64(0), int64(height), int64(width)});
+      epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, b_.CreateSub(below, i0)), int64(plan_.turnedRows(p_)), j0,
+                     j1, below, i1);
+    });
+  }
+  int64_t columnsOf(int64_t width, bool tail) const {
+    return width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
   }
 
   /// void turn(sums, turned, i0, i1, vectors): turned[column][row] from sums[row][column], for rows [i0, i1) in
@@ -130,9 +154,8 @@ class TiledProductEmitter : ProductEmitter {
     Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
     Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, plan_.sums.bytes + 64);
     b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(width)});
-    const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
     epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, i0), int64(plan_.turnedRows(p_)), i0, i1, j0,
-                   b_.CreateAdd(j0, int64(columns)));
+                   b_.CreateAdd(j0, int64(columnsOf(width, tail))));
   }
 
   /// The parts of blocks [begin, end) that are at the rim and inside, in order: f(first, end, place).
@@ -156,8 +179,12 @@ class TiledProductEmitter : ProductEmitter {
     auto blocks = [&](int64_t begin, int64_t end, int64_t height) {
       eachPart(rows, rim_.edge && rim_.rows, begin, end, [&](int64_t from, int64_t to, int64_t rowPlace) {
         Val lo = from == 0 ? r0 : maximum(r0, int64(from)), hi = to == rows.count ? r1 : minimum(r1, int64(to));
-        loop(lo, hi, 1,
-             [&](Val r) { tile(start(rows, r), j0, panel, {height, width, tail, rim_.rows ? rowPlace : place}); });
+        loop(lo, hi, 1, [&](Val r) {
+          const Tile t = {height, width, tail, rim_.rows ? rowPlace : place};
+          Val i0 = start(rows, r);
+          if (!plan_.mirrored) return tile(i0, j0, panel, t);
+          when(b_.CreateICmpSGT(b_.CreateAdd(i0, int64(height)), j0), [&] { tile(i0, j0, panel, t); });
+        });
       });
     };
     if (rows.larger > 0) blocks(0, rows.larger, rows.size + 1);
@@ -177,8 +204,7 @@ class TiledProductEmitter : ProductEmitter {
       Val j0 = b_.CreateMul(start(plan_.vectors, panel), int64(plan_.lanes));
       Val source = operandBytes(matrix_.b, b_.CreateMul(j0, int64(p_.b.col)));
       if (packed()) {
-        const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
-        Function* pack = packPanel(m_, name_, p_, plan_, width, columns);
+        Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail));
         b_.CreateCall(pack, {source, scratch_});
         source = scratch_;
       }

@@ -21,6 +21,7 @@ class TransposeEmitter {
   void emitStrip(Value* first, Value* end, LoopFunction::Range columns);
 
  private:
+  void fetchNext(Value* row, Value* first, Value* base);
   void emitRow(Value* row, Value* first, LoopFunction::Range columns);
 
   LoopFunction& f_;
@@ -37,12 +38,28 @@ void TransposeEmitter::emitStrip(Value* first, Value* end, LoopFunction::Range c
     const bool wholeRows = f_.kernel.outer[schedule_.source] % kLanes == 0;
     loads_.fill(em_, first, end, base, columnsEnd, wholeRows, walk_.fullLanes);
     emitLoop(f_.b, first, end, 1, {}, [&](Value* row, const Values&) -> Values {
+      fetchNext(row, first, base);
       emitRow(row, first, {base, columnsEnd});
       return {};
     });
     em_.exprs().clearVar(schedule_.source);
     return {};
   });
+}
+
+/// Runs are too short for the hardware to see them: what the next square reads and writes is asked for row by row.
+void TransposeEmitter::fetchNext(Value* row, Value* first, Value* base) {
+  IrBuilder& b = f_.b;
+  Value* next = b.CreateAdd(base, f_.i64(schedule_.tile));
+  loads_.prefetch(em_, first, b.CreateAdd(next, b.CreateSub(row, first)), schedule_.tile);
+  ExprEmitter& exprs = em_.exprs();
+  exprs.setVar(schedule_.source, row);
+  for (const Store& s : em_.stage().stores) {
+    const int64_t bytes = ir::byteSize(f_.kernel.buffers[s.access.buffer].dtype);
+    Value* at = b.CreateGEP(b.getInt8Ty(), exprs.address(s.access), b.CreateMul(next, f_.i64(bytes)));
+    f_.prefetch(at, schedule_.tile * bytes, true);
+  }
+  exprs.clearVar(schedule_.source);
 }
 
 /// One row of the square whose first row is `first`.

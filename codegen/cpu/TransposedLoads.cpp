@@ -22,24 +22,30 @@ llvm::Type* TransposedLoads::elementOf(const Expr& e) const {
   return memoryType(f_.b.getContext(), f_.kernel.buffers[e.access.buffer].dtype);
 }
 
-/// to[row][lane] = source at (first + row, base + lane), for a square of lanes x lanes. `rowsLeft`, `columnsLeft`: what
+/// Elements of 8 bytes by 16 would be more than there are registers.
+int TransposedLoads::squareOf(const Expr& e) const {
+  return elementOf(e)->getScalarSizeInBits() > 32 ? kLanes / 2 : kLanes;
+}
+
+/// to[row][lane] = source at (first + row, base + lane), for a square. `rowsLeft`, `columnsLeft`: what
 /// is left of the block, the index of its last column, where that may be less; else null.
 void TransposedLoads::square(StageEmitter& em, const Expr& e, Value* to, Value* first, Value* base, Value* rowsLeft,
                              Value* columnsLeft) {
   IrBuilder& b = f_.b;
   llvm::Type* element = elementOf(e);
-  auto* vector = llvm::FixedVectorType::get(element, kLanes);
+  const auto size = static_cast<unsigned>(squareOf(e));
+  auto* vector = llvm::FixedVectorType::get(element, size);
   auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
   em.exprs().setVar(source_, first);
   Value* corner = em.exprs().address(e.access);
   int64_t step = e.access.strides[lanes_];
   std::vector<llvm::Constant*> lane;
-  for (uint32_t i = 0; i < kLanes; ++i) lane.push_back(b.getInt32(i));
+  for (uint32_t i = 0; i < size; ++i) lane.push_back(b.getInt32(i));
   Value* mask = rowsLeft == nullptr
                     ? nullptr
-                    : b.CreateICmpSLT(llvm::ConstantVector::get(lane), b.CreateVectorSplat(kLanes, rowsLeft));
+                    : b.CreateICmpSLT(llvm::ConstantVector::get(lane), b.CreateVectorSplat(size, rowsLeft));
   Values rows;
-  for (int j = 0; j < kLanes; ++j) {
+  for (unsigned j = 0; j < size; ++j) {
     Value* column = b.CreateAdd(base, f_.i64(j));
     // Columns beyond the end read the last one again.
     if (columnsLeft != nullptr)
@@ -49,9 +55,9 @@ void TransposedLoads::square(StageEmitter& em, const Expr& e, Value* to, Value* 
                                    : b.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector)));
   }
   transposeSquare(b, rows);
-  for (int i = 0; i < kLanes; ++i) {
-    Value* at = b.CreateConstGEP1_64(element, to, static_cast<uint64_t>(i * width_));
-    b.CreateAlignedStore(rows[static_cast<size_t>(i)], at, align);
+  for (size_t i = 0; i < size; ++i) {
+    Value* at = b.CreateConstGEP1_64(element, to, i * static_cast<uint64_t>(width_));
+    b.CreateAlignedStore(rows[i], at, align);
   }
   em.exprs().clearVar(source_);
 }
@@ -64,9 +70,9 @@ void TransposedLoads::fill(StageEmitter& em, Value* first, Value* end, Value* ba
     const Expr& e = stage_.exprs[i];
     llvm::Type* element = elementOf(e);
     // Along the source's rows first: they are read in runs.
-    emitLoop(b, base, columnsEnd, kLanes, {}, [&](Value* column, const Values&) -> Values {
+    emitLoop(b, base, columnsEnd, squareOf(e), {}, [&](Value* column, const Values&) -> Values {
       Value* at = b.CreateGEP(element, slots_[i], b.CreateSub(column, base));
-      emitLoop(b, first, end, kLanes, {}, [&](Value* row, const Values&) -> Values {
+      emitLoop(b, first, end, squareOf(e), {}, [&](Value* row, const Values&) -> Values {
         Value* rowsLeft = wholeRows ? nullptr : b.CreateTrunc(b.CreateSub(end, row), b.getInt32Ty());
         Value* columnsLeft = wholeColumns ? nullptr : b.CreateSub(b.CreateSub(columnsEnd, column), f_.i64(1));
         Value* to = b.CreateGEP(element, at, b.CreateMul(b.CreateSub(row, first), f_.i64(width_)));
@@ -75,6 +81,19 @@ void TransposedLoads::fill(StageEmitter& em, Value* first, Value* end, Value* ba
       });
       return {};
     });
+  }
+}
+
+void TransposedLoads::prefetch(StageEmitter& em, Value* first, Value* column, int64_t values) {
+  IrBuilder& b = f_.b;
+  for (ExprId i = 0; i < slots_.size(); ++i) {
+    if (!holds(i)) continue;
+    const Expr& e = stage_.exprs[i];
+    llvm::Type* element = elementOf(e);
+    em.exprs().setVar(source_, first);
+    Value* at = b.CreateGEP(element, em.exprs().address(e.access), b.CreateMul(column, f_.i64(e.access.strides[lanes_])));
+    em.exprs().clearVar(source_);
+    f_.prefetch(at, values * element->getScalarSizeInBits() / 8, false);
   }
 }
 

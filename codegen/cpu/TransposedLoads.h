@@ -17,6 +17,9 @@ class TransposedLoads {
   /// `wholeRows`, `wholeColumns`: the ranges are multiples of the lanes.
   void fill(StageEmitter& em, llvm::Value* first, llvm::Value* end, llvm::Value* base, llvm::Value* columnsEnd,
             bool wholeRows, bool wholeColumns);
+  /// Fetches `values` values of the source variable from `first` on, at one value of the lanes' variable, ahead of
+  /// their use. They need not exist.
+  void prefetch(StageEmitter& em, llvm::Value* first, llvm::Value* column, int64_t values);
   /// Whether the expression is such a load.
   bool holds(ExprId expr) const { return slots_[expr] != nullptr; }
   /// Where the vector at `row` and `column`, counted from the block's first, stands in the block.
@@ -27,6 +30,7 @@ class TransposedLoads {
  private:
   bool isTransposed(const Expr& e) const;
   llvm::Type* elementOf(const Expr& e) const;
+  int squareOf(const Expr& e) const;
   void square(StageEmitter& em, const Expr& e, llvm::Value* to, llvm::Value* first, llvm::Value* base,
               llvm::Value* rowsLeft, llvm::Value* columnsLeft);
 

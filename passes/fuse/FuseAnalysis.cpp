@@ -128,14 +128,35 @@ class Analysis {
     }
   }
 
+  static bool isInMemory(const Value* v) { return !v->op || roleOf(*v->op) != Role::PassThrough; }
+
   /// The operand whose vectors are loaded must have its last dim side by side in memory: of a convolution the weights
-  /// when columns are channels, else the input; of a product of 16 bits the left one, which is read by pairs.
+  /// when columns are channels, else the input; of a product of 16 bits the left one, which is read by pairs, and of
+  /// others where it is read far apart.
   bool needsUnitStride(const Op& op, size_t operand) const {
     if (!c_.traitsOf(op).sideBySide) return false;
     if (op.kind == OpKind::Matmul)
-      return operand == 0 && c_.traitsOf(op).narrowProducts.contains(op.operand(0)->type.dtype) &&
-             role(op) == Role::Product;
+      return operand == 0 && role(op) == Role::Product &&
+             (c_.traitsOf(op).narrowProducts.contains(op.operand(0)->type.dtype) || isReadFarApart(op));
     return op.has(Trait::LoadsColumns) && operand == (op.boolAttr("out_last") ? 1u : 0u);
+  }
+
+  /// Whether the left operand of a product is better laid side by side first. Tiles of the result read it once for each
+  /// panel of columns, term after term; where each of these is in a page of its own, nothing fetches it ahead.
+  bool isReadFarApart(const Op& product) const {
+    const ir::TargetTraits::LeftAcross& least = c_.traitsOf(product).leftAcross;
+    const ir::Type& t = product.operand(0)->type;
+    const int64_t rows = t.shape[t.shape.size() - 2], size = ir::byteSize(t.dtype);
+    if (rows < least.rows || product.result()->type.shape.back() < least.columns) return false;
+    const auto v = ir::stridedView(product.operand(0), isInMemory);
+    const int64_t apart = v ? v->strides.back() * size : 0;
+    if (apart < least.apart) return false;
+    if (rows * t.shape.back() * size < (apart < least.page ? least.bytes : least.bytesOfPages)) return false;
+    // A matrix that a batch repeats would be laid out for each part of it.
+    for (size_t d = 0; d + 2 < t.shape.size(); ++d) {
+      if (t.shape[d] > 1 && v->strides[d] == 0) return false;
+    }
+    return true;
   }
 
   /// What a product reads as a matrix.
@@ -150,7 +171,7 @@ class Analysis {
   }
 
   void unitView(const Value* v) {
-    auto dense = ir::stridedView(v, [](const Value* x) { return !x->op || roleOf(*x->op) != Role::PassThrough; });
+    auto dense = ir::stridedView(v, isInMemory);
     if (dense && (dense->strides.back() == 1 || v->type.shape.back() == 1)) {
       view(v);
     } else {

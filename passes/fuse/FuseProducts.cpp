@@ -95,6 +95,28 @@ class Wrapped {
 
 }  // namespace
 
+namespace {
+
+/// Whether the left operand of a matrix product is the right one transposed: they are views of the same elements.
+bool isMirrored(const Op& product) {
+  const auto isBase = [](const Value* v) { return !v->op || roleOf(*v->op) != Role::PassThrough; };
+  const auto a = ir::stridedView(product.operand(0), isBase), b = ir::stridedView(product.operand(1), isBase);
+  if (!a || !b || a->base != b->base || a->offset != b->offset) return false;
+  ir::Dims shape = product.operand(1)->type.shape, strides = b->strides;
+  if (shape.size() < 2) return false;
+  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+  return shape == product.operand(0)->type.shape && strides == a->strides;
+}
+
+}  // namespace
+
+void prepareProducts(ir::Region& region) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Matmul && isMirrored(*op)) op->set("mirrored", true);
+  }
+}
+
 void formProducts(ir::Region& region) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
