@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long tenc compiles: a program of one line, a script of realistic size, models of 80 and 800 equal layers, a step of
 training of a GPT with 6 to 24 layers, scripts of 1,250 to 10,000 lines, and one with many annotations of placement. No cache is
-used, but for the row that says so. A row is the median of `--rounds` runs, in milliseconds, with the compile stages that take
+used, but for the row that says so, and for whole processes with an empty cache and again. A row is the median of `--rounds` runs, in milliseconds, with the compile stages that take
 part; `growth` is the time per line against the script of half the lines or the GPT of half the layers, and for models the time
 of lowering for ten times the layers.
 
@@ -108,6 +108,14 @@ def main():
         row("whole process, cold", "ms")
         row("print(1)", process(4 * rounds, tenc, "-e", "print(1)", "--no-cache"))
         row("hello: a product, relu, mean", process(4 * rounds, tenc, "-e", HELLO, "--no-cache"))
+        print()
+        row("whole process, ms", "first", "again")
+        networks = HERE.parent / "tests/networks"
+        again = pathlib.Path(folder) / "again.tl"
+        again.write_text(large(5000))
+        for name, script in [("mixed.tl", HERE / "scripts/mixed.tl"), ("5000 lines", again), *((f"{n}.tl", networks / f"{n}.tl") for n in ("bert", "resnet18", "unet"))]:
+            first = [process(1, tenc, script, "--cache-dir", f"{folder}/{name}-{i}") for i in range(rounds)]
+            row(name, statistics.median(first), process(4 * rounds, tenc, script, "--cache-dir", f"{folder}/{name}-0"))
         print()
         names = ["parse", "lower", "place", "fuse", "codegen", "compile"]
         row("compile stages, ms", *names)

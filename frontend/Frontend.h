@@ -38,6 +38,20 @@ struct Options {
   std::map<std::string, bool> decisions;
 };
 
+/// What the meaning of a script follows from besides its text, the options and the devices.
+struct Dependencies {
+  std::vector<uint32_t> modules;     ///< sources of the files that it imports
+  std::vector<std::string> missing;  ///< where a module was looked for, and there is no file
+  /// The header of a file that it loads, by its codes of dtypes.
+  struct Tensor {
+    std::string path, format, name;
+    uint8_t dtype = 0;
+    std::vector<int64_t> shape;
+    bool isMappable = false;
+  };
+  std::vector<Tensor> tensors;
+};
+
 struct Lowered {
   std::unique_ptr<ir::Module> module;  ///< null after errors that leave nothing to go on with
   struct Case {
@@ -50,6 +64,7 @@ struct Lowered {
     std::string name, type, otherwise, doc;
   };
   std::vector<Param> params;  ///< for --help
+  Dependencies read;
   /// In a session: the top-level names of the entry in order, and "" for the value of a last expression, which is
   /// printed too.
   struct Kept {

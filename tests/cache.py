@@ -63,18 +63,28 @@ class Test:
         """A script with one kernel a line."""
         self.script.write_text("".join(f"print((arange({100 + i}.0) * {f}.0).sum())\n" for i, f in enumerate(factors)))
 
-    def only(self):
-        assert len(self.entries()) == 1, self.entries()
-        return self.entries()[0]
+    def both(self):
+        """The entries of one program: that of its kernels, and the program."""
+        assert len(self.entries()) == 2, self.entries()
+        return self.entries()
+
+    def whole(self, *options):
+        """Whether a run has the program as a whole from the cache: then nothing is lowered."""
+        run = self.run("--cache-dir", self.folder, "--provoke", "error=lower", *options)
+        assert run.returncode in (0, 70), run.stderr
+        return run.returncode == 0
 
 
 def second_run_takes_the_code(t):
     t.check(t.run())
-    entry = t.only()
-    os.utime(entry, (0, 0))
-    inode = entry.stat().st_ino
+    entries = t.both()
+    for entry in entries: os.utime(entry, (0, 0))
+    inodes = [entry.stat().st_ino for entry in entries]
     t.check(t.run())
-    assert t.only().stat().st_ino == inode and entry.stat().st_mtime > 0
+    assert [entry.stat().st_ino for entry in t.both()] == inodes
+    assert sorted(entry.stat().st_mtime > 0 for entry in entries) == [False, True]  # the program alone is read
+    assert t.kernels()[0] == 0
+    assert all(entry.stat().st_mtime > 0 for entry in entries)
 
 
 def flags_and_programs_have_entries_of_their_own(t):
@@ -83,7 +93,79 @@ def flags_and_programs_have_entries_of_their_own(t):
     t.run("--cache-dir", t.folder, "--no-fuse")
     t.run("--cache-dir", t.folder, "--code=full")
     t.run("--cache-dir", t.folder, "--target-cpu=x86-64-v3")
-    assert len(t.entries()) == 5, t.entries()
+    assert len(t.entries()) == 10, t.entries()
+
+
+def a_program_is_kept_until_what_it_follows_from_changes(t):
+    part, data = t.root / "part.tl", t.root / "x.npy"
+    def write(shape):
+        done = subprocess.run([t.tenc, "-e", f'save("{data}", ones({shape}))'], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    write([3, 4])
+    part.write_text("fn twice(x: f32[...S]) -> f32[...S] = x * 2.0\n")
+    t.script.write_text(f'import part: twice\nimport optim\nparam n: i64 = 2\nlet x = load("{data}")\nprint(sum(twice(x)) * f32(n))\n')
+    def run(*options):
+        done = t.run("--cache-dir", t.folder, *options)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return done.stdout
+    assert not t.whole()
+    assert run() == "48.0\n" and t.whole() and run() == "48.0\n"
+    # Options, and what the processor may use.
+    assert not t.whole("--n", "3") and run("--n", "3") == "72.0\n" and t.whole("--n", "3") and t.whole()
+    assert not t.whole("--threads", "1") and not t.whole("--fp=fast") and not t.whole("--default-device", "cpu")
+    # A module that changes, and is as it was again.
+    old = part.read_text()
+    part.write_text(old.replace("2.0", "3.0"))
+    assert not t.whole() and run() == "72.0\n" and t.whole()
+    part.write_text(old)
+    assert not t.whole() and run() == "48.0\n"
+    # A module that comes to stand before another one: the library's, that of a folder.
+    own = t.root / "optim.tl"
+    own.write_text("const rate = 1.0\n")
+    assert not t.whole() and run() == "48.0\n" and t.whole()
+    own.unlink()
+    assert not t.whole() and run() == "48.0\n"
+    # The shape of what is loaded; other elements are read by the program.
+    write([5, 4])
+    assert not t.whole() and run() == "80.0\n" and t.whole()
+    subprocess.run([t.tenc, "-e", f'save("{data}", ones([5, 4]) * 2.0)'])
+    assert t.whole() and run() == "160.0\n"
+    data.unlink()
+    assert not t.whole()
+    write([3, 4])
+    # The text itself.
+    t.script.write_text(t.script.read_text() + "print(1)\n")
+    assert not t.whole() and run() == "48.0\n1\n" and t.whole()
+
+
+def warnings_are_told_each_time(t):
+    t.script.write_text("let a = 1\nlet a = 2\nprint(max(ones([2]), 0))\n")
+    for _ in range(2):
+        assert "warning[" in t.run("--cache-dir", t.folder).stderr
+        assert not t.whole()
+
+
+def what_depends_on_the_machines_devices_is_not_kept(t):
+    for text in ("print(name(cpu) == name(cpu))\n", "device gpu = cuda:0 or cpu\n@gpu let x = ones([3])\nprint(sum(x))\n"):
+        t.script.write_text(text)
+        assert t.run("--cache-dir", t.folder).returncode == 0 and not t.whole()
+    # Of virtual ones all is known.
+    assert t.run("--cache-dir", t.folder, "--virtual", "cuda=1").stdout == "3.0\n" and t.whole("--virtual", "cuda=1")
+    assert not t.whole("--virtual", "cuda=2")
+
+
+def a_kept_program_that_has_too_little_memory_is_refused_as_ever(t):
+    t.script.write_text("let x = ones([1000, 1000])\nprint(sum(x @ x))\n")
+    assert t.run("--cache-dir", t.folder).returncode == 0 and t.whole()
+    limited = t.run("--cache-dir", t.folder, "--max-memory", "5MB")
+    assert limited.returncode == 1 and "E0320" in limited.stderr and "s.tl:" in limited.stderr, limited.stderr
+
+
+def faults_of_a_kept_program_quote_the_script(t):
+    t.script.write_text("let x = arange(4)\nvar i = 1\nfor k in 0..4 { i *= 2 }\nprint(x[i])\n")
+    first, second = t.run("--cache-dir", t.folder), t.run("--cache-dir", t.folder)
+    assert first.returncode == 3 and t.folder.exists()
+    assert (second.returncode, second.stderr) == (first.returncode, first.stderr), second.stderr
 
 
 def a_changed_line_compiles_one_kernel(t):
@@ -133,7 +215,7 @@ def the_default_is_the_users_cache_folder(t):
     env.pop("TENC_CACHE_DIR", None)
     t.check(subprocess.run([t.tenc, t.script], capture_output=True, text=True, env=env))
     t.folder = t.root / "home/.cache/tenc"
-    t.only()
+    t.both()
     assert stat.S_IMODE(t.folder.stat().st_mode) == 0o700
     env["HOME"] = "/dev/null"  # no place for a cache is nothing to talk about
     t.check(subprocess.run([t.tenc, t.script], capture_output=True, text=True, env=env))
@@ -141,12 +223,13 @@ def the_default_is_the_users_cache_folder(t):
 
 def truncated_and_corrupt_entries_are_compiled_again(t):
     t.check(t.run())
-    entry = t.only()
-    good = entry.read_bytes()
-    for bad in (b"", good[:10], good[:-1], good + b"x", good[:200] + b"\xff" + good[201:], b"\0" * len(good)):
-        entry.write_bytes(bad)
-        t.check(t.run())
-        assert len(t.only().read_bytes()) == len(good)
+    for entry in t.both():
+        good = entry.read_bytes()
+        for bad in (b"", good[:10], good[:-1], good + b"x", good[:200] + b"\xff" + good[201:], b"\0" * len(good)):
+            entry.write_bytes(bad)
+            for other in t.both(): other == entry or other.unlink()  # so that this one is read
+            t.check(t.run())
+            assert len(entry.read_bytes()) == len(good)
 
 
 def a_folder_that_others_can_write_to_is_refused(t):
@@ -188,7 +271,7 @@ def many_processes_at_once(t):
     for p in runs:
         out, err = p.communicate(timeout=300)
         t.check(subprocess.CompletedProcess([], p.returncode, out, err))
-    t.only()
+    t.both()
 
 
 def kills_leave_nothing_that_is_used(t):

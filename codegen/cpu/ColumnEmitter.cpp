@@ -10,7 +10,6 @@ using llvm::Value;
 
 namespace {
 
-
 class ColumnEmitter {
  public:
   ColumnEmitter(LoopFunction& f, const ColumnSchedule& schedule, LoopFunction::Range range)

@@ -107,7 +107,7 @@ int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.ope
 
 double productWork(const Kernel& kernel) {
   const Product& p = kernel.product;
-  constexpr double kFlops = 20;  // a unit, in whole vectors
+  constexpr double kFlops = 20;   // a unit, in whole vectors
   constexpr double kBytes = 2.5;  // of B, a unit, where few rows use it: lines from memory, in panels
   const int64_t columns = (p.n + kLanes - 1) / kLanes * kLanes;
   double points = static_cast<double>(p.m) * static_cast<double>(columns);

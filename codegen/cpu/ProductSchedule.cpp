@@ -217,8 +217,8 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
   // The packed panel, the tile, and the turned tile.
-  schedule.scratchBytes =
-      t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) + (t.sums.turned || t.mirrored ? t.sums.bytes + 64 : 0);
+  schedule.scratchBytes = t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) +
+                          (t.sums.turned || t.mirrored ? t.sums.bytes + 64 : 0);
   schedule.form = t;
   return schedule;
 }

@@ -91,7 +91,8 @@ void TransposedLoads::prefetch(StageEmitter& em, Value* first, Value* column, in
     const Expr& e = stage_.exprs[i];
     llvm::Type* element = elementOf(e);
     em.exprs().setVar(source_, first);
-    Value* at = b.CreateGEP(element, em.exprs().address(e.access), b.CreateMul(column, f_.i64(e.access.strides[lanes_])));
+    Value* at =
+        b.CreateGEP(element, em.exprs().address(e.access), b.CreateMul(column, f_.i64(e.access.strides[lanes_])));
     em.exprs().clearVar(source_);
     f_.prefetch(at, values * element->getScalarSizeInBits() / 8, false);
   }

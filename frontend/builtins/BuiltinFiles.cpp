@@ -149,6 +149,8 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
   auto header = isOwn ? std::nullopt : files.header(source, error);
   ir::Type type;
   if (header) {
+    k.context.out.read.tensors.push_back(
+        {source.path, source.format, source.name, header->dtype, header->shape, rt::isMappable(source, *header)});
     type.dtype = static_cast<DType>(header->dtype);
     type.shape = header->shape;
     // Text has no dtype of its own: the declared one is read.

@@ -402,12 +402,15 @@ std::optional<uint32_t> Units::findBeside(const std::string& name) {
     const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
     if (path == beside) continue;  // a script called amp.tl may import the standard library's amp
     std::error_code none;          // what is no file holds no module: a pipe would be waited for
-    if (!std::filesystem::is_regular_file(path, none)) continue;
-    std::ifstream in(path, std::ios::binary);
-    if (!in) continue;
+    std::ifstream in;
+    if (std::filesystem::is_regular_file(path, none)) in.open(path, std::ios::binary);
+    if (!in.is_open()) {
+      context_.out.read.missing.push_back(path);
+      continue;
+    }
     std::ostringstream text;
     text << in.rdbuf();
-    return context_.sources.add(path, text.str());
+    return context_.out.read.modules.emplace_back(context_.sources.add(path, text.str()));
   }
   return std::nullopt;
 }

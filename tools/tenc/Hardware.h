@@ -34,6 +34,8 @@ class Hardware {
   int virtualDevices() const;
   /// All of this machine, also those that cannot be used.
   const rt::cuda::Gpus& gpus();
+  /// Whether somebody has asked for them.
+  bool hasLooked() const { return gpus_.has_value(); }
 
  private:
   ir::DeviceTable::Found found();

@@ -6,6 +6,7 @@
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Dot.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/KeptProgram.h"
 #include "tools/tenc/Progress.h"
 #include "tools/tenc/Saved.h"
 
@@ -27,14 +28,19 @@ int show(Session& session, const CommandLine& line, const std::string& text) {
   return finish(session, line);
 }
 
-Outcome runBuilt(Session& session, const CommandLine& line, const ir::Module& m, std::optional<Executable> program) {
+/// A program or an Executable.
+template <typename Program>
+Outcome runCompiled(Session& session, const CommandLine& line, const Program& program) {
   const InterruptScope interrupt(session.control());
-  if (session.options().interpret) return session.interpret(m, interpreterOptions(session));
-  if (!program) return Outcome::CompileError;
   rt::CallOptions options;
   if (!line.trace.empty()) options.trace = &session.trace();
   const ProgressLine progress(line.progress, options);
-  return session.run(*program, options);
+  return session.run(program, options);
+}
+
+Outcome interpret(Session& session, const ir::Module& m) {
+  const InterruptScope interrupt(session.control());
+  return session.interpret(m, interpreterOptions(session));
 }
 
 /// --passes=a,b
@@ -51,15 +57,14 @@ int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir:
   }
   if (!session.runPasses(*m, names)) return finish(session, line);
   if (!line.runAfterPasses) return show(session, line, ir::print(*m));
-  if (session.options().interpret) return finish(session, line, runBuilt(session, line, *m, std::nullopt));
+  if (session.options().interpret) return finish(session, line, interpret(session, *m));
   if (const std::string without = session.withoutCode(*m); !without.empty()) {
     std::fprintf(stderr, "tenc: %s that were named; `--engine interp` runs every form of IR\n", without.c_str());
     return static_cast<int>(Outcome::Usage);
   }
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
-  const ir::Module& module = *m;
-  return finish(session, line, runBuilt(session, line, module, Executable{std::move(m), std::move(*compiled)}));
+  return finish(session, line, runCompiled(session, line, Executable{std::move(m), std::move(*compiled)}));
 }
 
 }  // namespace
@@ -69,7 +74,11 @@ int runCommand(Session& session, const CommandLine& line) {
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
 
+  KeptProgram kept(session, line, *file);
+  if (const auto program = kept.find()) return finish(session, line, runCompiled(session, line, *program));
+
   std::unique_ptr<ir::Module> m;
+  frontend::Dependencies read;
   if (line.input.ends_with(".tir")) {
     m = session.parseModule(*file);
   } else {
@@ -83,6 +92,7 @@ int runCommand(Session& session, const CommandLine& line) {
     // Placement goes on after errors of the frontend: one run reports them all.
     if (lowered.module && !session.diags().ok()) session.place(*lowered.module);
     m = std::move(lowered.module);
+    read = std::move(lowered.read);
   }
   if (!m || !session.diags().ok()) return finish(session, line);
   if (!m->main()) {
@@ -97,13 +107,13 @@ int runCommand(Session& session, const CommandLine& line) {
   if (line.passes) return runPassesOnly(session, line, std::move(m));
   if (line.emit == "ir") return show(session, line, ir::print(*m));
 
-  if (session.options().oracle) return finish(session, line, runBuilt(session, line, *m, std::nullopt));
+  if (session.options().oracle) return finish(session, line, interpret(session, *m));
   if (!session.place(*m)) return finish(session, line);
   if (line.emit == "placed") return show(session, line, ir::print(*m));
   if (session.options().interpret) {
     if (!session.checkMoves(*m)) return finish(session, line);
     flushDiagnostics(session, line);
-    return finish(session, line, runBuilt(session, line, *m, std::nullopt));
+    return finish(session, line, interpret(session, *m));
   }
   if (!session.settleMoves(*m) || !session.optimise(*m)) return finish(session, line);
   if (line.emit == "fused") return show(session, line, ir::print(*m));
@@ -115,9 +125,9 @@ int runCommand(Session& session, const CommandLine& line) {
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
   if (line.emit == "program") return saveProgram(session, line, compiled->program);
+  kept.keep(read, compiled->program);
   flushDiagnostics(session, line);
-  const ir::Module& module = *m;
-  return finish(session, line, runBuilt(session, line, module, Executable{std::move(m), std::move(*compiled)}));
+  return finish(session, line, runCompiled(session, line, Executable{std::move(m), std::move(*compiled)}));
 }
 
 }  // namespace tenc::tool

@@ -56,6 +56,17 @@ std::shared_ptr<const abi::Program> readSavedProgram(Session& session, const std
   return nullptr;
 }
 
+std::string shortageOf(Session& session, const abi::Program& program) {
+  for (size_t i = 0; i < program.devices.size(); ++i) {
+    const abi::Device& d = program.devices[i];
+    const uint64_t limit = session.capacity(d.name);
+    const uint64_t needed = d.arenaBytes + (i == 0 ? rt::routineMemory(program, session.machine().threads()) : 0);
+    if (needed > limit)
+      return "the program needs " + formatBytes(needed) + " on " + d.name + ", which has " + formatBytes(limit);
+  }
+  return {};
+}
+
 Outcome runSavedProgram(Session& session, const std::string& path, const abi::Program& program,
                         const rt::CallOptions& options) {
   const auto refuse = [&](Code code, std::string why) {
@@ -68,17 +79,14 @@ Outcome runSavedProgram(Session& session, const std::string& path, const abi::Pr
   if (session.options().trapNan)
     return refuse(Code::E0504, "--trap: the checks of " + path + " were decided when it was compiled");
   if (!program.inputs.empty()) return refuse(Code::E0108, "`main` takes arguments, so it cannot be run");
-  for (size_t i = 0; i < program.devices.size(); ++i) {
-    const abi::Device& d = program.devices[i];
-    if (i > 0 && !session.takeDevices(program)) return Outcome::CompileError;
-    if (i > 0 && !session.machine().device(d.name))
-      return refuse(Code::E0304, "there is no device `" + d.name + "`, which " + path + " was compiled for");
-    const uint64_t limit = session.capacity(d.name);
-    const uint64_t needed = d.arenaBytes + (i == 0 ? rt::routineMemory(program, session.machine().threads()) : 0);
-    if (needed > limit)
-      return refuse(Code::E0320,
-                    "the program needs " + formatBytes(needed) + " on " + d.name + ", which has " + formatBytes(limit));
+  for (size_t i = 1; i < program.devices.size(); ++i) {
+    if (!session.takeDevices(program)) return Outcome::CompileError;
+    const std::string& name = program.devices[i].name;
+    if (!session.machine().device(name))
+      return refuse(Code::E0304, "there is no device `" + name + "`, which " + path + " was compiled for");
   }
+  if (std::string shortage = shortageOf(session, program); !shortage.empty())
+    return refuse(Code::E0320, std::move(shortage));
   const Outcome outcome = session.run(program, options);
   // Anybody may have written the file: what is wrong with it is no error of tenc.
   if (const auto wrong = session.internalError()) {

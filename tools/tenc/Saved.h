@@ -16,6 +16,8 @@ int runSavedCommand(Session& session, const CommandLine& line);
 
 /// The program in a file; null after a diagnostic (E0501).
 std::shared_ptr<const abi::Program> readSavedProgram(Session& session, const std::string& path);
+/// Why a device has too little memory for it, as a sentence; empty where all have enough, or are not there.
+std::string shortageOf(Session& session, const abi::Program& program);
 /// Runs it; refuses one that does not fit this machine or is wrong in itself. `path` is for messages.
 Outcome runSavedProgram(Session& session, const std::string& path, const abi::Program& program,
                         const rt::CallOptions& options);

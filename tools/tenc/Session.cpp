@@ -141,6 +141,11 @@ const codegen::TargetTable& Session::targets() {
   return targets_;
 }
 
+std::string Session::processorIdentity() {
+  targets();
+  return std::string(cpu_->identity());
+}
+
 codegen::CodeCounts Session::kernelCounts() const {
   codegen::CodeCounts all;
   for (const codegen::Target* target : {cpu_.get(), cuda_.get()}) {
@@ -191,8 +196,14 @@ frontend::Options Session::frontendOptions() {
   o.devices = options_.devices;
   o.defaultDevice = options_.defaultDevice;
   o.machine = hardware_.table();
-  o.deviceName = [this](std::string_view device) { return hardware_.name(device); };
-  o.deviceMemory = [this](std::string_view device) { return static_cast<int64_t>(hardware_.memory(device)); };
+  o.deviceName = [this](std::string_view device) {
+    asksForDevices_ = true;
+    return hardware_.name(device);
+  };
+  o.deviceMemory = [this](std::string_view device) {
+    asksForDevices_ = true;
+    return static_cast<int64_t>(hardware_.memory(device));
+  };
   o.fileRoot = options_.fileRoot;
   o.tests = options_.tests;
   o.benches = options_.benches;
@@ -212,6 +223,7 @@ frontend::Lowered Session::lower(const ast::File& file, const frontend::Options&
   return guarded("lower", [&] {
     provoke("lower");
     frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
+    asksForDevices_ |= !lowered.undecided.empty();
     if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
     if (!diags_.ok()) return lowered;
     if (!lowered.module) throw InternalError("no module and no diagnostic");

@@ -214,6 +214,12 @@ class Session {
   /// Gives the machine the devices of a program; false, with E0304, when one cannot be had.
   bool takeDevices(const abi::Program& program);
   Hardware& hardware() { return hardware_; }
+  /// Whether what was compiled follows from which devices there are besides the host, or from what they are called.
+  bool dependsOnDevices() const { return asksForDevices_ || hardware_.hasLooked(); }
+  /// Where compiled code is kept.
+  codegen::CacheOptions cacheOptions();
+  /// What code for the host depends on.
+  std::string processorIdentity();
   /// Ends what runs in this session, compiled or interpreted.
   rt::CallControl& control() { return control_; }
   /// Of all programs of this session: draws go on from one to the next.
@@ -244,7 +250,6 @@ class Session {
   const codegen::TargetTable& targets();
   /// Of `main` of an optimised module, without its code.
   codegen::Compiled program(const ir::Module& m);
-  codegen::CacheOptions cacheOptions();
   passes::Context context();
   /// Whether its devices have the memory that `main` of an optimised module needs.
   bool fits(const ir::Module& m);
@@ -263,6 +268,7 @@ class Session {
 
   SessionOptions options_;
   Hardware hardware_{options_};
+  bool asksForDevices_ = false;
   std::optional<uint32_t> script_;
   SourceManager sources_;
   Diagnostics diags_;
