@@ -48,6 +48,7 @@ struct TargetTraits {
   struct LeftAcross {
     int64_t apart = 1024, rows = 64, bytes = int64_t{8} << 20, columns = 128;
     int64_t page = 4096, bytesOfPages = int64_t{4} << 20;  ///< the bytes where terms are so far apart
+    int64_t memory = 8;  ///< the copy takes at most one in so many bytes that a program may use
   } leftAcross;
   int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
   int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time

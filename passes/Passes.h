@@ -48,6 +48,7 @@
 // locations that are reported. What a pass makes has its name (`ir::Op::origin`). A pass that finds an invariant broken
 // throws an InternalError; only placement, the binding of devices and limits of size report to the user.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,13 +68,14 @@ using BranchDecisions = std::map<std::string, std::optional<bool>>;
 struct Context {
   Diagnostics* diags = nullptr;
   const SourceManager* sources = nullptr;
-  ir::DeviceTable machine;               ///< the devices that are there
-  ir::TraitsTable traits;                ///< of the targets that their code is for
-  std::string debug;                     ///< --debug=pass: print why rewrites are declined
-  BranchDecisions* decisions = nullptr;  ///< placement fills it in, when it is given
-  bool fuse = true;                      ///< --no-fuse: one kernel an op, for differential tests
-  bool readAhead = true;                 ///< --no-read-ahead: files are read when they are loaded
-  std::string fp = "strict";             ///< strict, contract, fast
+  ir::DeviceTable machine;                               ///< the devices that are there
+  ir::TraitsTable traits;                                ///< of the targets that their code is for
+  std::function<uint64_t(const std::string&)> capacity;  ///< bytes that a program may use of a device; none: any
+  std::string debug;                                     ///< --debug=pass: print why rewrites are declined
+  BranchDecisions* decisions = nullptr;                  ///< placement fills it in, when it is given
+  bool fuse = true;                                      ///< --no-fuse: one kernel an op, for differential tests
+  bool readAhead = true;                                 ///< --no-read-ahead: files are read when they are loaded
+  std::string fp = "strict";                             ///< strict, contract, fast
 
   /// Of what runs the op: the device of its results. Ops that are nowhere run on the host.
   const ir::TargetTraits& traitsOf(const ir::Op& op) const;

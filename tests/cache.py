@@ -138,6 +138,36 @@ def a_program_is_kept_until_what_it_follows_from_changes(t):
     assert not t.whole() and run() == "48.0\n1\n" and t.whole()
 
 
+def a_param_may_have_the_name_of_any_option(t):
+    t.script.write_text("param provoke: i64 = 1\nparam verbose: bool = false\nprint(provoke, verbose)\n")
+    def run(*options): return t.run("--cache-dir", t.folder, "--", *options).stdout
+    for options, printed in ((("--provoke", "5"), "5 false\n"), (("--provoke", "6"), "6 false\n"), (("--provoke=7",), "7 false\n"), (("--verbose", "--provoke=7"), "7 true\n")):
+        assert run(*options) == printed and run(*options) == printed, (options, run(*options))
+
+
+def a_module_that_has_become_a_pipe_is_not_waited_for(t):
+    part = t.root / "part.tl"
+    part.write_text("fn f(x: i64) -> i64 = x\n")
+    t.script.write_text("import part\nprint(part.f(2))\n")
+    assert t.run("--cache-dir", t.folder).stdout == "2\n" and t.whole()
+    part.unlink()
+    os.mkfifo(part)
+    run = subprocess.run(t.command("--cache-dir", t.folder), capture_output=True, text=True, timeout=20)
+    assert run.returncode == 1 and "E0110" in run.stderr, run.stderr
+
+
+def what_takes_the_memory_is_told_of_a_kept_program_too(t):
+    t.script.write_text("let x = full([100], 2.0).to(cuda:0)\nlet y = x[:, new, new] * x * x[:, new]\n"
+                        "let z = y[:, :, :, new] * full([60], 1.0).to(cuda:0)\nprint(sum(sum(cumsum(z, axis: 2) * sort(z)).to(cpu)) > 0.0)\n")
+    options = ("--cache-dir", t.folder, "--virtual", "cuda=1:2GiB")
+    assert t.run(*options).stdout == "true\n" and t.whole("--virtual", "cuda=1:2GiB")
+    def limited(*options):
+        return subprocess.run(["prlimit", "--as=350000000", "--", *t.command(*options)], capture_output=True, text=True)
+    kept, compiled = limited(*options), limited("--no-cache", *options[2:])
+    assert compiled.returncode == 1 and "E0320" in compiled.stderr and "s.tl:3" in compiled.stderr, compiled.stderr
+    assert (kept.returncode, kept.stderr) == (1, compiled.stderr), kept.stderr
+
+
 def warnings_are_told_each_time(t):
     t.script.write_text("let a = 1\nlet a = 2\nprint(max(ones([2]), 0))\n")
     for _ in range(2):

@@ -41,6 +41,8 @@ def _define():
     for m, k, n in [(1024, 1024, 1024), (256, 768, 3072)]:
         WORKLOADS[f"matmul_bf16_{m}x{k}x{n}"] = Workload(several(normal(m, k), normal(k, n)), *[lambda a, b: a @ b] * 2, k, weights=(1,),
             dtype="bf16")
+    WORKLOADS["matmul_transposed_4000x1024x512"] = Workload(several(normal(4000, 1024), normal(4000, 512)), *[lambda x, d: x.T @ d] * 2, 4000)
+    WORKLOADS["gram_4000x1024"] = Workload(several(normal(4000, 1024)), *[lambda x: x.T @ x] * 2, 4000)
     WORKLOADS["matvec_4096x4096"] = Workload(several(normal(4096, 4096), normal(4096)), *[lambda a, v: a @ v] * 2, 4096, weights=(0,))
     WORKLOADS["linear_relu_64x784x128"] = Workload(several(normal(64, 784), normal(784, 128), normal(128)),
         lambda x, w, b: torch.relu(x @ w + b), lambda x, w, b: jnp.maximum(x @ w + b, 0), 786, weights=(1, 2))

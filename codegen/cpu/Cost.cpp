@@ -108,12 +108,13 @@ int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.ope
 double productWork(const Kernel& kernel) {
   const Product& p = kernel.product;
   constexpr double kFlops = 20;   // a unit, in whole vectors
-  constexpr double kBytes = 2.5;  // of B, a unit, where few rows use it: lines from memory, in panels
+  constexpr double kBytes = 2.5;  // of B, a unit: lines from memory, in panels
   const int64_t columns = (p.n + kLanes - 1) / kLanes * kLanes;
-  double points = static_cast<double>(p.m) * static_cast<double>(columns);
-  for (int64_t d : p.batch) points *= static_cast<double>(d);
-  const double read = static_cast<double>(bytesOfB(p)) / kBytes;
-  return std::max(points * (flopsOf(p.depth(), 1) / kFlops + (stageCost(kernel, p.epilogue) + 2.0) / kLanes), read);
+  const double points = static_cast<double>(p.m) * static_cast<double>(columns);
+  const double computed = points * (flopsOf(p.depth(), 1) / kFlops + (stageCost(kernel, p.epilogue) + 2.0) / kLanes);
+  double work = std::max(computed, static_cast<double>(bytesOfB(p)) / kBytes);  // where few rows use B, it is read
+  for (int64_t d : p.batch) work *= static_cast<double>(d);
+  return work;
 }
 
 double nativeWork(const ir::Op& op) {

@@ -158,7 +158,9 @@ int columnCopies(const Kernel& kernel, size_t v, Level level) {
 struct TransposedLoad {
   size_t source;  ///< the outer variable along which its memory runs
   int64_t tile;
+  bool isFar;  ///< from memory, or the last cache
 };
+constexpr int64_t kFarBytes = int64_t{8} << 20;
 
 /// A load of the kernel, of one elementwise stage, that is to be transposed to be read along `v`.
 std::optional<TransposedLoad> transposedLoad(const Kernel& kernel, size_t v) {
@@ -174,7 +176,8 @@ std::optional<TransposedLoad> transposedLoad(const Kernel& kernel, size_t v) {
       if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
       if (strideOf(e.access, d) != 1 || std::abs(strideOf(e.access, v)) <= 1) continue;
       // Runs of 256 bytes both ways; the transposed square stays in the first cache.
-      found = TransposedLoad{d, kLanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4)};
+      const int64_t size = ir::byteSize(kernel.buffers[e.access.buffer].dtype);
+      found = TransposedLoad{d, kLanes * (size == 8 ? 2 : 4), pointsOf(kernel) * size >= kFarBytes};
     }
   }
   return found;
@@ -241,7 +244,7 @@ Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level l
     const int64_t values = kernel.outer[load->source];
     items = items / values * ceilDiv(values, load->tile);
     work *= static_cast<double>(load->tile);
-    s.form = LoopSchedule{TransposeSchedule{blocks, load->source, load->tile, copies, oneBody}};
+    s.form = LoopSchedule{TransposeSchedule{blocks, load->source, load->tile, load->isFar, copies, oneBody}};
   } else if (!quick && isWideColumns(kernel, outer.var)) {
     blocks = blocksOf(kernel, outer.var, wideBlock(extent));
     s.form = LoopSchedule{WideColumnSchedule{blocks}};

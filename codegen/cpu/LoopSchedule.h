@@ -80,6 +80,7 @@ struct TransposeSchedule {
   size_t
       source;  ///< the outer variable along which memory of the transposed loads runs; an item has `tile` values of it
   int64_t tile;  ///< squares of tile x tile are transposed; a multiple of the lanes
+  bool fetches;  ///< the next square is asked for while one is stored
   int copies;
   bool oneBody;
 };

@@ -38,7 +38,7 @@ void TransposeEmitter::emitStrip(Value* first, Value* end, LoopFunction::Range c
     const bool wholeRows = f_.kernel.outer[schedule_.source] % kLanes == 0;
     loads_.fill(em_, first, end, base, columnsEnd, wholeRows, walk_.fullLanes);
     emitLoop(f_.b, first, end, 1, {}, [&](Value* row, const Values&) -> Values {
-      fetchNext(row, first, base);
+      if (schedule_.fetches) fetchNext(row, first, base);
       emitRow(row, first, {base, columnsEnd});
       return {};
     });

@@ -152,6 +152,10 @@ class Analysis {
     const int64_t apart = v ? v->strides.back() * size : 0;
     if (apart < least.apart) return false;
     if (rows * t.shape.back() * size < (apart < least.page ? least.bytes : least.bytesOfPages)) return false;
+    const std::string device(deviceOf(product));
+    if (c_.capacity &&
+        c_.capacity(device) / static_cast<uint64_t>(least.memory) < static_cast<uint64_t>(t.size() * size))
+      return false;
     // A matrix that a batch repeats would be laid out for each part of it.
     for (size_t d = 0; d + 2 < t.shape.size(); ++d) {
       if (t.shape[d] > 1 && v->strides[d] == 0) return false;

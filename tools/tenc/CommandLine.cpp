@@ -52,7 +52,10 @@ class Reader {
   /// False after an error.
   bool read() {
     while (next_ < words_.size()) {
+      const size_t first = next_;
+      ofProgram_ = true;
       if (!word(words_[next_++])) return false;
+      for (size_t i = first; ofProgram_ && i < next_; ++i) c_.ofProgram.push_back(words_[i]);
     }
     return complete();
   }
@@ -121,6 +124,7 @@ class Reader {
         return fail("--" + std::string(name) + " needs a value: " + std::string(option->value));
     }
     given_.push_back(option);
+    ofProgram_ = option->ofProgram;
     const bool alone = !attached && value.empty() && !option->alone.empty();
     if (alone) optional_ = option;
     if (!alone && !option->value.empty() && !fitsChoices(*option, value)) return fail(wrongValue(*option, value));
@@ -308,6 +312,7 @@ class Reader {
   CommandLine c_;
   bool haveCommand_ = false, haveInput_ = false, helpCommand_ = false;
   bool parametersOnly_ = false;  ///< behind `--`
+  bool ofProgram_ = true;        ///< of the option that is read: Option::ofProgram
   std::vector<const Option*> given_;
   const Option* optional_ = nullptr;  ///< the last that was given without the value that it may have
 };

@@ -32,6 +32,7 @@ struct CommandLine {
   std::string crashReport;                ///< --crash-report STAGE=WHAT, given by the handler of a crash
   std::vector<std::string> behindScript;  ///< names of options that stand behind the script
   std::vector<std::string> words;         ///< as given, for reproducers
+  std::vector<std::string> ofProgram;     ///< those that the program follows from (Option::ofProgram)
 };
 
 /// Parses the words after the program's name. `error` gets a sentence when they are not well-formed.

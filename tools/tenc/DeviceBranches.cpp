@@ -23,7 +23,7 @@ void Session::decideBranches(const ast::File& file, const frontend::Options& opt
     if (!trial.module) break;
     Diagnostics unread;
     passes::BranchDecisions found;
-    passes::Context c = context();
+    passes::Context c = context(*trial.module);
     c.diags = &unread;
     c.decisions = &found;
     passes::place(*ir::clone(*trial.module), c);

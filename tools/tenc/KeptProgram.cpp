@@ -47,18 +47,6 @@ bool runsOnly(const SessionOptions& options, const CommandLine& line) {
          !line.input.ends_with(".tir") && !options.interpret && options.debugPass.empty();
 }
 
-/// All words but those of `--provoke`, which say how compiling fails.
-std::vector<std::string> meaningOf(const std::vector<std::string>& words) {
-  std::vector<std::string> kept;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--provoke")
-      ++i;
-    else if (!words[i].starts_with("--provoke="))
-      kept.push_back(words[i]);
-  }
-  return kept;
-}
-
 /// The variables that tenc looks at, in the order of their names.
 std::vector<std::string> variables() {
   std::vector<std::string> all;
@@ -76,7 +64,7 @@ std::string keyOf(Session& session, const CommandLine& line, uint32_t file) {
   rt::Writer key;
   const SourceFile& script = session.sources().file(file);
   key(std::string("program"), rt::kProgramFileVersion, build, session.processorIdentity(), hostMemory());
-  key(meaningOf(line.words), variables(), session.options().fileRoot);
+  key(line.ofProgram, variables(), session.options().fileRoot);
   key(script.name(), std::string(script.text()));
   return key.take();
 }
@@ -90,7 +78,7 @@ codegen::CacheOptions quietly(codegen::CacheOptions options) {
 bool holds(const Entry& entry, const std::string& fileRoot) {
   for (const Module& m : entry.modules) {
     std::string text, error;
-    if (!readFile(m.path, text, error) || digestText(text) != m.digest) return false;
+    if (!readWhole(m.path, text, error) || digestText(text) != m.digest) return false;
   }
   for (const std::string& path : entry.missing) {
     std::error_code none;

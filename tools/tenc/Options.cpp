@@ -197,13 +197,18 @@ constexpr Option kOptions[] = {
     {"help", "", "show this help; after a command, its own; after a script, its parameters",
      [](CommandLine& c, std::string_view) { return c.help = true; }},
     // Without a text here an option is not listed; docs/diagnostics.md has these.
-    {"provoke", "error|signal=STAGE", "",
+    {"provoke",
+     "error|signal=STAGE",
+     "",
      [](CommandLine& c, std::string_view v) {
        std::string_view how, stage;
        if (!split(v, how, stage) || (how != "error" && how != "signal")) return false;
        (how == "error" ? c.session.provokeError : c.session.provokeSignal) = stage;
        return true;
-     }},
+     },
+     0,
+     {},
+     false},
     {"code", "quick|full|auto", "",
      [](CommandLine& c, std::string_view v) {
        using codegen::cpu::Level;

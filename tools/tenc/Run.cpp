@@ -30,12 +30,13 @@ int show(Session& session, const CommandLine& line, const std::string& text) {
 
 /// A program or an Executable.
 template <typename Program>
-Outcome runCompiled(Session& session, const CommandLine& line, const Program& program) {
+Outcome runCompiled(Session& session, const CommandLine& line, const Program& program,
+                    rt::CallResult* result = nullptr) {
   const InterruptScope interrupt(session.control());
   rt::CallOptions options;
   if (!line.trace.empty()) options.trace = &session.trace();
   const ProgressLine progress(line.progress, options);
-  return session.run(program, options);
+  return session.run(program, options, result);
 }
 
 Outcome interpret(Session& session, const ir::Module& m) {
@@ -75,7 +76,12 @@ int runCommand(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
 
   KeptProgram kept(session, line, *file);
-  if (const auto program = kept.find()) return finish(session, line, runCompiled(session, line, *program));
+  rt::CallResult ran;
+  if (const auto program = kept.find()) {
+    const Outcome outcome = runCompiled(session, line, *program, &ran);
+    if (ran.end != rt::CallResult::End::OutOfMemory) return finish(session, line, outcome);
+    session.diags().clear();  // what takes the memory is known where the script is compiled
+  }
 
   std::unique_ptr<ir::Module> m;
   frontend::Dependencies read;
@@ -125,9 +131,14 @@ int runCommand(Session& session, const CommandLine& line) {
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
   if (line.emit == "program") return saveProgram(session, line, compiled->program);
-  kept.keep(read, compiled->program);
+  const Executable program{std::move(m), std::move(*compiled)};
+  if (ran.end == rt::CallResult::End::OutOfMemory) {
+    session.reportShortage(ran, &program);
+    return finish(session, line);
+  }
+  kept.keep(read, program.compiled.program);
   flushDiagnostics(session, line);
-  return finish(session, line, runCompiled(session, line, Executable{std::move(m), std::move(*compiled)}));
+  return finish(session, line, runCompiled(session, line, program));
 }
 
 }  // namespace tenc::tool

@@ -16,9 +16,6 @@
 #include "tools/tenc/WholeFile.h"
 
 namespace tenc::tool {
-namespace {
-
-/// All of a regular file; `error` says why not.
 bool readWhole(const std::string& path, std::string& bytes, std::string& error) {
   // Without O_NONBLOCK a pipe would be waited for.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -34,8 +31,6 @@ bool readWhole(const std::string& path, std::string& bytes, std::string& error) 
   std::fclose(f);
   return error.empty();
 }
-
-}  // namespace
 
 bool isSavedProgram(const std::string& path) { return path.ends_with(".tlp"); }
 

@@ -7,6 +7,8 @@
 
 namespace tenc::tool {
 
+/// All of a regular file; `error` says why not. Waits for no pipe.
+bool readWhole(const std::string& path, std::string& bytes, std::string& error);
 /// Whether the file of that name holds a compiled program and not a script.
 bool isSavedProgram(const std::string& path);
 /// `--emit=program`: writes to `line.output`. Gives the exit status.

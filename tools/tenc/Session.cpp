@@ -223,8 +223,10 @@ frontend::Lowered Session::lower(const ast::File& file, const frontend::Options&
   return guarded("lower", [&] {
     provoke("lower");
     frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
-    asksForDevices_ |= !lowered.undecided.empty();
-    if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
+    if (!lowered.undecided.empty()) {
+      asksForDevices_ = true;  // what the branches that are not taken have read is forgotten
+      decideBranches(file, options, before, lowered);
+    }
     if (!diags_.ok()) return lowered;
     if (!lowered.module) throw InternalError("no module and no diagnostic");
     return lowered;
@@ -242,8 +244,9 @@ std::unique_ptr<ir::Module> Session::parseModule(uint32_t file) {
   return m;
 }
 
-passes::Context Session::context() {
+passes::Context Session::context(const ir::Module& m) {
   passes::Context c;
+  c.capacity = [this, &m](const std::string& device) { return capacity(m, device); };
   c.diags = &diags_;
   c.sources = &sources_;
   c.machine = hardware_.table();
@@ -261,7 +264,7 @@ void Session::provoke(std::string_view stage) {
 }
 
 bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names, bool isPlaced) {
-  passes::Context c = context();
+  passes::Context c = context(m);
   for (const std::string_view name : names) {
     std::optional<passes::PassCheck> promises;
     if (options_.verify) promises.emplace(m);

@@ -200,6 +200,8 @@ class Session {
   Outcome run(const abi::Program& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr) {
     return run(program, nullptr, options, result);
   }
+  /// E0320 for a run that a device had too little memory for, with what takes most where `made` tells.
+  void reportShortage(const rt::CallResult& result, const Executable* made);
   /// Runs `main` of a module in the reference interpreter.
   Outcome interpret(const ir::Module& m, const interp::Options& options = {});
 
@@ -250,7 +252,7 @@ class Session {
   const codegen::TargetTable& targets();
   /// Of `main` of an optimised module, without its code.
   codegen::Compiled program(const ir::Module& m);
-  passes::Context context();
+  passes::Context context(const ir::Module& m);
   /// Whether its devices have the memory that `main` of an optimised module needs.
   bool fits(const ir::Module& m);
   /// Reports each op that its device has no code for.
@@ -263,8 +265,6 @@ class Session {
   /// Takes over what is known of the lines of a run; `before`: how many events of the trace are older.
   void noteLines(const Executable& made, const rt::CallProfile& run, size_t before);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
-  /// E0320 for a run that a device had too little memory for, with what takes most where that is known.
-  void reportShortage(const rt::CallResult& result, const Executable* made);
 
   SessionOptions options_;
   Hardware hardware_{options_};
