@@ -74,8 +74,10 @@ void Storage::mergeCarriedOf(const Op& op) {
       const Value* y = inner->terminator()->operand(i);
       if (whole(y)) tryMerge(classOf(y), classOf(result));
     }
-    const Value* start = op.operand(lead + i);
-    if (loop && whole(start) && !isMapped(*root(start))) tryMerge(classOf(start), classOf(result));
+    if (loop) {  // a branch starts from nothing
+      const Value* start = op.operand(lead + i);
+      if (whole(start) && !isMapped(*root(start))) tryMerge(classOf(start), classOf(result));
+    }
     all_[find(classes_.at(result))].frozen = true;
   }
 }
