@@ -195,7 +195,8 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (scopes_.lostName(name)) return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
-  if (base.is(Kind::Tuple) && call.arguments.empty() && syntax::familiarName(name)) {
+  const bool ofModel = base.isTree() && name == "parameters";
+  if (base.is(Kind::Tuple) && !ofModel && call.arguments.empty() && syntax::familiarName(name)) {
     d.help("the value is a tuple: `let (a, b) = ...` names its parts");
     return d;
   }

@@ -16,6 +16,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -24,6 +25,7 @@
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignCalls.h"
+#include "syntax/ForeignClass.h"
 #include "syntax/FormatCall.h"
 #include "syntax/StatementEdits.h"
 
@@ -44,6 +46,12 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     else
       d.help(std::string(syntax::familiarName("append")->help));
     return true;
+  }
+  if (method && callee.text == "backward") {
+    if (auto step = trainingStep(context_, call)) {
+      d.help(step->text, step->edits);
+      return true;
+    }
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
   if (named && named->nothing && file && placeIn(*file, call.span).statement &&
@@ -294,19 +302,12 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
       return d;
     }
   }
-  std::string snake;
-  for (const char c : decl.stmt->name.text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (std::isupper(u) && !snake.empty() && snake.back() != '_' &&
-        !std::isupper(static_cast<unsigned char>(snake.back())))
-      snake += '_';
-    snake += static_cast<char>(std::tolower(u));
-  }
+  const std::string snake = syntax::snakeCase(decl.stmt->name.text);
   std::vector<std::string> there;
   for (const auto& [n, f] : decl.unit->functions) there.push_back(n);
   // In the function itself that makes one it is built.
   const FnDecl* around = context_.frame().fn;
-  for (const std::string& name : {snake, snake + "_layer", respelled(decl.stmt->name.text, there)}) {
+  for (const std::string& name : {snake, snake + "_layer", "new_" + snake, respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     if (around && around->unit == decl.unit && around->stmt->name.text == name) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});

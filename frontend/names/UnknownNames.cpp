@@ -7,15 +7,20 @@
 #include <utility>
 
 #include "frontend/Context.h"
+#include "frontend/StdModules.h"
+#include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
+#include "syntax/Outline.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -52,6 +57,13 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
 const ast::Stmt* functionAround(const ast::File& file, Span place) {
   const ast::Stmt* s = placeIn(file, place).statement;
   while (s && s->kind != ast::Stmt::Kind::Fn) s = placeIn(file, s->span).outer;
+  return s;
+}
+
+/// The test or bench around a place; null for none.
+const ast::Stmt* testAround(const ast::File& file, Span place) {
+  const ast::Stmt* s = placeIn(file, place).statement;
+  while (s && s->kind != ast::Stmt::Kind::Test && s->kind != ast::Stmt::Kind::Bench) s = placeIn(file, s->span).outer;
   return s;
 }
 
@@ -98,6 +110,32 @@ bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name)
   return found;
 }
 
+/// Whether a member is taken of the name at `span`: `env.step`.
+bool isReceiver(const ast::File& file, Span span) {
+  const ast::Expr* member = expressionAround(file, span, ast::Expr::Kind::Member);
+  return member && member->args[0]->span == span;
+}
+
+/// The module of the library that has a function of that name: one that is imported, or the only one.
+std::string moduleWith(const Unit& unit, std::string_view name) {
+  std::string found;
+  bool several = false;
+  for (const std::string_view module : stdModuleNames()) {
+    if (!syntax::Outline(*stdModule(module)).describes(name)) continue;
+    if (unit.modules.contains(module)) return std::string(module);
+    several = several || !found.empty();
+    found = module;
+  }
+  return several ? "" : found;
+}
+
+/// The statement that assigns what a call gives to the name at `target`; null for none.
+const ast::Stmt* statementOf(const ast::File& file, Span target) {
+  const ast::Stmt* s = placeIn(file, target).statement;
+  return s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value->kind == ast::Expr::Kind::Call ? s
+                                                                                                            : nullptr;
+}
+
 /// Whether the file assigns a variable of this name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   std::set<std::string> names;
@@ -133,7 +171,12 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   // A name that is also read is probably not a misspelling: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
   const bool misspelt = local && local->isVar && !(file && isRead(*context_.frame().unit, span, std::string(name)));
   if (assigned && !misspelt) {
-    if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
+    const ast::Stmt* s = file ? statementOf(*file, span) : nullptr;
+    Translation translation(context_, scopes_);
+    const auto whole = s ? translation.call(*s->value) : std::nullopt;
+    if (whole && !whole->text.empty() && whole->whole == s->span) {  // a device line
+      d.help(whole->help, translation.edits(*whole));
+    } else if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
       const auto& names = several->target->args;
       const bool all = std::all_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
         return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
@@ -159,6 +202,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
     if (auto other = bindsOtherwise(context_, *variable, span))
       d.help(other->text, other->edits);
+    else if (const ast::Stmt* block = testAround(*context_.frame().unit->file, span))
+      d.help("bind it in the `" + std::string(block->kind == ast::Stmt::Kind::Test ? "test" : "bench") +
+             "` too; what it may read is a `const` or a `param`");
     else
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
@@ -167,10 +213,30 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.help(std::string(known->help), {{span, std::string(known->asDType)}});
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
-  } else if (!call || !habits_.offerRewrite(d, *call)) {
-    suggest(d, name, span, scopes_.visibleNames(), known);
+  } else if ((!call || !habits_.offerRewrite(d, *call)) &&
+             ((known && !known->replacement.empty()) || !offerModule(d, name, span))) {
+    std::vector<std::string> names = scopes_.visibleNames();
+    if (file && isReceiver(*file, span))  // of which built-ins have no members
+      std::erase_if(names, [](const std::string& n) { return builtinRow(n) != nullptr; });
+    suggest(d, name, span, names, known);
   }
   return d;
+}
+
+bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const {
+  const Unit* unit = context_.frame().unit;
+  if (!unit || !unit->file || isReceiver(*unit->file, span)) return false;
+  const std::string module = moduleWith(*unit, name);
+  if (module.empty()) return false;
+  std::vector<Edit> edits;
+  if (!unit->modules.contains(module) && !unit->file->lost.contains(module)) {  // whose import may have an error
+    if (scopes_.nameExists(module)) return false;
+    edits.push_back(imported(*unit->file, context_.sources.file(unit->source), module));
+  }
+  const std::string path = module + "." + std::string(name);
+  edits.push_back({span, path});
+  d.help("it is in a module: `" + path + "`" + (edits.size() > 1 ? " after `import " + module + "`" : ""), edits);
+  return true;
 }
 
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {

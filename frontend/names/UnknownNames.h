@@ -32,6 +32,8 @@ class UnknownNames {
   void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
 
  private:
+  /// Adds the path of what a module of the library declares, with its import; false where none does, or several do.
+  bool offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const;
   /// The statement that is nothing but the name; null for none.
   const ast::Stmt* wholeStatement(Span name) const;
   /// The comparison `name == ...`; null for none.
