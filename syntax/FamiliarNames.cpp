@@ -361,6 +361,8 @@ constexpr Familiar kNames[] = {
     {.name = "clip_grad_norm", .help = kClipping},
     {.name = "clip_grad_norm_", .help = kClipping},
     {.name = "clip_by_global_norm", .help = kClipping},
+    {.name = "set", .help = "how many values are distinct is no size: `sort(x)` brings equal ones together"},
+    {.name = "dict", .help = "a struct has named fields: `struct Options { lr: f32, steps: i64 }`"},
     {.name = "join", .help = "strings are not joined: `print` writes several values, and tensors as they are"},
     {.name = "env", .help = kEnvironment},
     {.name = "gym", .help = kEnvironment},

@@ -151,18 +151,15 @@ class Reader {
       made_ = *taken;
       return constructor(line.indent);
     }
-    const std::string own = name == "forward" ? "call" : std::string(name);
-    methods_ += "\n\nfn " + own + "(self: " + std::string(name_) + (taken->empty() ? "" : ", " + *taken) + ") {";
-    bool some = false;
+    std::string text;
     while (const auto body = peek()) {
       if (body->indent <= line.indent) break;
       next();
       const size_t from = body->begin + std::min(body->indent, line.indent - own_);
-      methods_ += "\n" + std::string(text_.substr(from, body->end - from));
-      some = true;
+      text += "\n" + std::string(text_.substr(from, body->end - from));
     }
-    methods_ += "\n}";
-    return some;
+    methods_.push_back({name == "forward" ? "call" : std::string(name), *taken, text});
+    return !text.empty();
   }
 
   bool constructor(size_t indent) {
@@ -174,15 +171,58 @@ class Reader {
       const std::string field(wordAt(std::string_view(s).substr(5)));
       const std::string_view rest = trimmed(std::string_view(s).substr(5 + field.size()));
       if (field.empty() || !rest.starts_with('=') || rest.starts_with("==")) return false;
-      const std::string_view value = trimmed(rest.substr(1));
-      if (!value.ends_with(')') || mentions(value, "self")) return false;
-      fields_.emplace_back(field, value);
+      std::string value(trimmed(rest.substr(1)));
+      for (const Size& size : sizes_) replace(value, "self." + size.field, "(" + size.value + ")");
+      if (mentions(value, "self")) return false;
+      if (isSize(value))
+        sizes_.push_back({field, value});
+      else if (value.ends_with(')'))
+        fields_.emplace_back(field, value);
+      else
+        return false;
     }
     return true;
   }
 
+  /// `n_heads`, `d_model // n_heads`: a number that is known where the network is made, a dim of its type.
+  static bool isSize(std::string_view value) {
+    const auto fits = [](char c) { return isWord(c) || std::string_view(" +-*/()").find(c) != std::string_view::npos; };
+    const size_t bracket = value.find('(');
+    const bool calls = bracket != std::string_view::npos && bracket > 0 && isWord(value[bracket - 1]);
+    return !calls && value != "True" && value != "False" && value != "None" &&
+           std::all_of(value.begin(), value.end(), fits);
+  }
+  static void replace(std::string& text, const std::string& word, const std::string& by) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+      const size_t end = at + word.size();
+      const bool whole = (at == 0 || !isWord(text[at - 1])) && (end == text.size() || !isWord(text[end]));
+      if (whole) text.replace(at, word.size(), by);
+      at += whole ? by.size() : word.size();
+    }
+  }
+  /// `NHeads` for `n_heads`.
+  static std::string dimOf(const std::string& field) {
+    std::string name = field.size() == 1 ? "Dim" : "";
+    for (size_t i = 0; i < field.size(); ++i) {
+      const bool begins = i == 0 || field[i - 1] == '_';
+      if (field[i] != '_')
+        name += static_cast<char>(begins ? std::toupper(static_cast<unsigned char>(field[i])) : field[i]);
+    }
+    return name;
+  }
+  /// The dims of the type in brackets; empty for none.
+  std::string dims() const {
+    std::string list;
+    for (const Size& size : sizes_) list += (list.empty() ? "" : ", ") + dimOf(size.field);
+    return list.empty() ? "" : "[" + list + "]";
+  }
+
   std::string written() const {
-    std::string types, declared, built;
+    std::string types, values, declared, built;
+    for (const Size& size : sizes_) {
+      types += dimOf(size.field) + ", ";
+      values += (values.empty() ? "" : ", ") + size.value;
+    }
     for (size_t i = 0; i < fields_.size(); ++i) {
       const std::string comma = i == 0 ? "" : ", ", type(1, static_cast<char>('A' + i));
       types += comma + type + ": tree";
@@ -193,13 +233,32 @@ class Reader {
     if (mentions(text_, maker)) maker = "new_" + maker;
     const std::string name(name_);
     return "struct " + name + "[" + types + "] { " + declared + " }\n\nfn " + maker + "(" + made_ + ") = " + name +
-           " {\n" + built + "}" + methods_;
+           (values.empty() ? "" : "[" + values + "]") + " {\n" + built + "}" + methods();
+  }
+
+  std::string methods() const {
+    std::string all;
+    for (const Method& m : methods_) {
+      std::string body = m.body;
+      for (const Size& size : sizes_) replace(body, "self." + size.field, dimOf(size.field));
+      all += "\n\nfn " + m.name + dims() + "(self: " + std::string(name_) + dims() +
+             (m.parameters.empty() ? "" : ", " + m.parameters) + ") {" + body + "\n}";
+    }
+    return all;
   }
 
   std::string_view text_, name_;
   size_t at_ = 0, own_ = 0, last_ = 0;
+  struct Size {
+    std::string field, value;
+  };
+  struct Method {
+    std::string name, parameters, body;
+  };
+  std::vector<Size> sizes_;
   std::vector<std::pair<std::string, std::string>> fields_;
-  std::string made_, methods_;
+  std::vector<Method> methods_;
+  std::string made_;
 };
 
 }  // namespace

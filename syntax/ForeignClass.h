@@ -15,9 +15,9 @@ struct ClassAsStruct {
 /// `NamesLikeThis` as `names_like_this`, `MLP` as `mlp`.
 std::string snakeCase(std::string_view name);
 
-/// `class Net(nn.Module):` at `begin`, where `__init__` sets nothing but fields that calls make and every method takes
-/// `self`: the struct, a function that makes one, and the methods, `forward` as `call`. The statements in the methods
-/// stay as they are.
+/// `class Net(nn.Module):` at `begin`, where `__init__` sets nothing but fields that calls make, and sizes, and every
+/// method takes `self`: the struct, a function that makes one, and the methods, `forward` as `call`. The statements in
+/// the methods stay as they are.
 std::optional<ClassAsStruct> classAsStruct(std::string_view text, size_t begin);
 
 }  // namespace tenc::syntax

@@ -345,7 +345,8 @@ class Helper : private SyntaxView {
 
   bool literals() {
     if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return comprehension();
-    if (at_ == T::COLON && prior(T::STRING) && p_.complete) return say(Form::Dictionary);
+    const bool key = prior(T::STRING) || (prior(T::NAME) && back(2, T::LBRACE) && back(3, T::ASSIGN));
+    if (at_ == T::COLON && key && p_.complete) return say(Form::Dictionary);
     if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);
     if (prior(T::DOT) && back(2, T::INT)) return say(Form::TrailingDot);
     if (at_ == T::STRING && prior(T::ASSIGN) && starts(T::DEVICE)) {

@@ -246,7 +246,8 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
   auto& reported = context_.frame().undeclared;
   if (reported.contains(root->text)) return true;
   if (const auto lost = unit.evaluated.find(root->text); lost != unit.evaluated.end()) return lost->second.poison();
-  if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file)
+  if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file ||
+      assigns(*unit.file, root->text))
     return false;
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   d.help("the module is imported first: `import " + root->text + "`",

@@ -136,15 +136,14 @@ const ast::Stmt* statementOf(const ast::File& file, Span target) {
                                                                                                             : nullptr;
 }
 
-/// Whether the file assigns a variable of this name, or a part of it, behind `at`.
+/// Whether the function at hand, or the script, assigns a variable of this name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   std::set<std::string> names;
   TreeVisitor behind;
   behind.onStatement = [&](const ast::Stmt& s) {
     if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) behind.visit(*s);
+  visitAround(file, at, behind);
   return names.contains(name);
 }
 }  // namespace
@@ -269,8 +268,17 @@ const ast::Stmt* UnknownNames::wholeStatement(Span name) const {
   return s && s->span == name ? s : nullptr;
 }
 
-void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }
-void UnknownNames::checkNames(const ast::Stmt& fn) { unknownIn().visit(fn); }
+void UnknownNames::checkNames(const ast::Block& block) {
+  TreeVisitor visitor = checking();
+  visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
+  visitor.visit(block);
+}
+
+void UnknownNames::checkNames(const ast::Stmt& fn) {
+  TreeVisitor visitor = checking();
+  visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
+  visitor.visit(fn);
+}
 
 void UnknownNames::checkMarks(const ast::Stmt& fn) {
   for (const ast::Annotation& a : fn.annotations) {
@@ -288,15 +296,43 @@ void UnknownNames::checkMarks(const ast::Stmt& fn) {
   }
 }
 
-TreeVisitor UnknownNames::unknownIn() {
-  TreeVisitor used;
-  used.onExpression = [&](const ast::Expr& e) {
-    const bool known =
-        e.kind != ast::Expr::Kind::Name || e.text == "_" || context_.frame().unit->resolution->definition(e.span);
-    if (!known) unknownName(e.text, e.span);
-    return true;
+bool UnknownNames::meansSomething(const ast::Expr& name) const {
+  return name.text == "_" || context_.frame().unit->resolution->definition(name.span) != nullptr;
+}
+
+TreeVisitor UnknownNames::checking() {
+  TreeVisitor visitor;
+  visitor.onStatement = [this](const ast::Stmt& s) {
+    if (s.kind != ast::Stmt::Kind::Assign || s.op != "=" || !s.target) return;
+    const auto report = [this](const ast::Expr& target) {
+      const bool isName = target.kind == ast::Expr::Kind::Name;
+      if (isName && !meansSomething(target)) unknownName(target.text, target.span, true);
+    };
+    report(*s.target);
+    if (s.target->kind != ast::Expr::Kind::Tuple) return;
+    for (const ast::ExprPtr& part : s.target->args) report(*part);
   };
-  return used;
+  return visitor;
+}
+
+bool UnknownNames::checkExpression(const ast::Expr& e, const TreeVisitor& visitor) {
+  using Kind = ast::Expr::Kind;
+  const bool isCall = e.kind == Kind::Call;
+  const ast::Expr& named = isCall ? *e.args[0] : e;
+  const ast::Expr* root = &named;
+  while (root->kind == Kind::Member) root = root->args[0].get();
+  if (root->kind != Kind::Name || meansSomething(*root)) return true;
+  if (named.kind == Kind::Member) {
+    if (isCall && habits_.foreignCall(e)) return false;
+    if (!habits_.foreignPrefix(named)) return true;
+  } else {
+    unknownName(named.text, named.span, false, isCall ? &e : nullptr);
+  }
+  for (const ast::Argument& a : e.arguments) {
+    if (a.value) visitor.visit(*a.value);
+    if (a.rangeEnd) visitor.visit(*a.rangeEnd);
+  }
+  return false;
 }
 
 }  // namespace tenc::frontend

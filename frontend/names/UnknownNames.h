@@ -38,8 +38,11 @@ class UnknownNames {
   const ast::Stmt* wholeStatement(Span name) const;
   /// The comparison `name == ...`; null for none.
   const ast::Expr* comparisonAround(Span name) const;
-  /// Reports the names that mean nothing.
-  TreeVisitor unknownIn();
+  bool meansSomething(const ast::Expr& name) const;
+  /// Reports the names that are assigned and mean nothing.
+  TreeVisitor checking();
+  /// Reports a name that means nothing, with the call or the path that it begins; false where nothing below is left.
+  bool checkExpression(const ast::Expr& e, const TreeVisitor& visitor);
 
   Context& context_;
   Scopes& scopes_;
