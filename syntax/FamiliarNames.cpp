@@ -267,7 +267,7 @@ constexpr Familiar kNames[] = {
                  .form = kMethod,
                  .example = "struct M { w: f32 }\nfn call(m: M, x: f32[N]) = x * m.w\nlet m = M { w: 1.0 "
                             "}\nprint(m.forward(ones([2])))\n"}}}},
-    {.name = "eval", .help = "what differs in training is a `static train: bool` of the function, or another function"},
+    {.name = "eval", .help = "`m(x)` is what a network gives outside of training: leave `eval` out", .nothing = true},
     {.name = "train",
      .help = "what differs in training is a `static train: bool` of the function, or another function"},
     {.name = "parameters",

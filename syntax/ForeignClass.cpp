@@ -55,6 +55,12 @@ struct Line {
   bool empty = true;
 };
 
+/// A number that is a dim of the type.
+struct Size {
+  std::string field, value;
+};
+using Field = std::pair<std::string, std::string>;  ///< with its value
+
 class Reader {
  public:
   Reader(std::string_view text, size_t begin) : text_(text), at_(begin) { own_ = columnOf(begin); }
@@ -167,21 +173,72 @@ class Reader {
       if (line->indent <= indent) break;
       const std::string s = logical(*next());
       if (s.starts_with("super(") || s.starts_with('#')) continue;
-      if (!s.starts_with("self.")) return false;
-      const std::string field(wordAt(std::string_view(s).substr(5)));
-      const std::string_view rest = trimmed(std::string_view(s).substr(5 + field.size()));
-      if (field.empty() || !rest.starts_with('=') || rest.starts_with("==")) return false;
-      std::string value(trimmed(rest.substr(1)));
-      for (const Size& size : sizes_) replace(value, "self." + size.field, "(" + size.value + ")");
-      if (mentions(value, "self")) return false;
-      if (isSize(value))
-        sizes_.push_back({field, value});
-      else if (value.ends_with(')'))
-        fields_.emplace_back(field, value);
+      if (s.starts_with("if ") && s.back() == ':') {
+        if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
+        continue;
+      }
+      const auto set = assigned(s);
+      if (!set) return false;
+      if (isSize(set->second))
+        sizes_.push_back({set->first, set->second});
       else
-        return false;
+        fields_.push_back(*set);
     }
-    return true;
+    return std::all_of(fields_.begin(), fields_.end(),
+                       [](const Field& f) { return f.second.ends_with(')') || f.second.starts_with("if "); });
+  }
+
+  /// The field and the value of `self.f = v`; nothing for another statement.
+  std::optional<Field> assigned(const std::string& s) const {
+    if (!s.starts_with("self.")) return std::nullopt;
+    const std::string field(wordAt(std::string_view(s).substr(5)));
+    const std::string_view rest = trimmed(std::string_view(s).substr(5 + field.size()));
+    if (field.empty() || !rest.starts_with('=') || rest.starts_with("==")) return std::nullopt;
+    std::string value(trimmed(rest.substr(1)));
+    for (const Size& size : sizes_) replace(value, "self." + size.field, "(" + size.value + ")");
+    if (mentions(value, "self")) return std::nullopt;
+    return Field{field, value};
+  }
+
+  /// The fields of a branch, by name.
+  std::optional<std::vector<Field>> branch(size_t indent) {
+    std::vector<Field> set;
+    while (const auto line = peek()) {
+      if (line->indent <= indent) break;
+      const auto field = assigned(logical(*next()));
+      if (!field || isSize(field->second)) return std::nullopt;
+      set.push_back(*field);
+    }
+    return set;
+  }
+
+  /// `if c:` with fields in its branches: each is what the condition chooses.
+  bool chosen(std::string condition, size_t indent) {
+    for (const Size& size : sizes_) replace(condition, "self." + size.field, "(" + size.value + ")");
+    const auto then = branch(indent);
+    std::optional<std::vector<Field>> otherwise = std::vector<Field>();
+    if (const auto line = peek(); line && line->indent == indent && content(*line) == "else:") {
+      next();
+      otherwise = branch(indent);
+    }
+    if (!then || !otherwise || mentions(condition, "self")) return false;
+    const auto named = [](std::vector<Field>& list, const std::string& name) {
+      return std::find_if(list.begin(), list.end(), [&](const Field& f) { return f.first == name; });
+    };
+    for (const Field& f : *otherwise) {
+      const auto before = named(fields_, f.first);
+      if (before != fields_.end()) fields_.erase(before);
+      fields_.push_back(f);
+    }
+    for (const Field& f : *then) {
+      const auto before = named(fields_, f.first);
+      if (before == fields_.end()) return false;
+      before->second = "if " + condition + " { " + f.second + " } else { " + before->second + " }";
+    }
+    // What the other branch alone sets has no value in this one.
+    return std::all_of(otherwise->begin(), otherwise->end(), [&](const Field& f) {
+      return std::any_of(then->begin(), then->end(), [&](const Field& t) { return t.first == f.first; });
+    });
   }
 
   /// `n_heads`, `d_model // n_heads`: a number that is known where the network is made, a dim of its type.
@@ -249,14 +306,11 @@ class Reader {
 
   std::string_view text_, name_;
   size_t at_ = 0, own_ = 0, last_ = 0;
-  struct Size {
-    std::string field, value;
-  };
   struct Method {
     std::string name, parameters, body;
   };
   std::vector<Size> sizes_;
-  std::vector<std::pair<std::string, std::string>> fields_;
+  std::vector<Field> fields_;
   std::vector<Method> methods_;
   std::string made_;
 };

@@ -162,6 +162,7 @@ constexpr ForeignCall kCalls[] = {
      .help = kImages},
     {.call = "Parameter(x, -requires_grad)", .text = "{x}", .form = kLayer, .help = kParameters},
     // Layers.
+    {.call = "Sequential()", .text = "()", .form = kLayer, .help = "a sequence of no layers is an empty tuple"},
     {.call = "Sequential(*)", .text = "({*})", .form = kLayer, .help = "a sequence of layers is a tuple"},
     {.call = "Linear(in_features, out_features, bias)",
      .text = "nn.linear({in_features}, {out_features}<, bias: {bias}>)",

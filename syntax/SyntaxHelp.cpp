@@ -145,7 +145,8 @@ class Helper : private SyntaxView {
     const std::string body = between(span(*back(n)).end, span().begin);
     std::string names = between(span().end, span(*in).begin);
     const std::string over = between(span(*in).end, span(*end).begin);
-    if (names.starts_with('(') && names.ends_with(')')) names = names.substr(1, names.size() - 2);
+    const bool grouped = names.starts_with('(') && names.find(')') == names.size() - 1;
+    if (grouped) names = names.substr(1, names.size() - 2);
     if (end->getType() == T::IF) return chosen(names, body, over, n);
     if (end->getType() != (argument ? T::RPAREN : T::RBRACK)) return say(Form::Comprehension);
     if (const auto counted = numbersOfModel(names, body, over, n, end)) return say(kCounted, *counted);
@@ -154,7 +155,7 @@ class Helper : private SyntaxView {
     const std::string lambda = "|" + names + "| " + body;
     const auto made = [&](const std::string& text) { return say(Form::Comprehension, {{at, text}}); };
     const bool several = names.find(',') != std::string::npos;
-    if (several && over.starts_with("zip(") && over.ends_with(')'))
+    if (several && names.find('(') == std::string::npos && over.starts_with("zip(") && over.ends_with(')'))
       return made("vmap(" + lambda + ")" + over.substr(3));
     if (several) return say(Form::Comprehension);
     const bool range =

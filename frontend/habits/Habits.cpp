@@ -115,6 +115,16 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   return true;
 }
 
+bool Habits::startsTraining(const ast::Expr& call) {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
+  if (!s || s->kind != ast::Stmt::Kind::Expr || s->value.get() != &call) return false;
+  context_.error(Code::E0204, call.span, "`train` is missing its argument `x`")
+      .help("layers do not change what they do: where a network is trained, `nn.train(m, x)` calls it",
+            {syntax::removed(context_.sources, s->span)});
+  return true;
+}
+
 void Habits::methodsOfTorch(const ast::Expr& root) {
   const ast::File* file = context_.frame().unit->file;
   if (root.text != "torch" || !file || !context_.frame().undeclared.insert(root.text + ".").second) return;
@@ -214,6 +224,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
   const syntax::Familiar* known = syntax::familiarName(name);
+  const syntax::Familiar* part = partWithHelp(member);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
   // `torch.float` has 32 bits, `float` as a dtype of NumPy 64.
   const std::string_view dtype = !known ? "" : root->text == "torch" ? known->asType : known->asDType;
@@ -225,11 +236,13 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(ownNameHelp(name));
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
+  else if (part && !part->layer && layer && !(known && known->layer))
+    d.help(std::string(part->help));
   else if (layer)
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
   else if (known && !known->help.empty())
     d.help(std::string(known->help));
-  else if (const syntax::Familiar* part = partWithHelp(member))
+  else if (part)
     d.help(std::string(part->help));
   else
     offerOperation(d, name, whole);

@@ -70,7 +70,7 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
   const ast::Expr& receiver = *e.args[0]->args[0];
   const syntax::Familiar* known = syntax::familiarName(callee.name);
   const std::string help(known && !known->help.empty() ? known->help : kInPlace);
-  const TranslatedCall value{made, help, e.span};
+  TranslatedCall value{made, help, e.span};
   const bool place =
       receiver.kind == ExprKind::Name || receiver.kind == ExprKind::Index || receiver.kind == ExprKind::Member;
   if (!place || (receiver.kind == ExprKind::Name && !readsAgain(e))) return value;

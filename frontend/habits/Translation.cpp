@@ -482,7 +482,8 @@ std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
     const size_t at = text.find(std::string(module) + ".");
     const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(text[at - 1])) &&
                                    text[at - 1] != '_' && text[at - 1] != '.');
-    if (apart && unit.file && !scopes_.nameExists(module) && !assigns(*unit.file, module))
+    if (apart && unit.file && !scopes_.nameExists(module) && !assigns(*unit.file, module) &&
+        !unit.file->lost.contains(module))  // by an import that has an error
       edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
   }
   edits.push_back({call.whole, text});

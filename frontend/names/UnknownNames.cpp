@@ -162,7 +162,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   auto d = context_.error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = context_.frame().ended.find(std::string(name));
   if (ended != context_.frame().ended.end())
-    d.note(ended->second, "`" + std::string(name) + "` was bound in a block that has ended");
+    d.note(ended->second.span, "`" + std::string(name) + "` was bound in a block that has ended");
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
@@ -213,6 +213,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
   } else if ((!call || !habits_.offerRewrite(d, *call)) &&
+             (ended == context_.frame().ended.end() || !offerBefore(d, std::string(name), span)) &&
              ((known && !known->replacement.empty()) || !offerModule(d, name, span))) {
     std::vector<std::string> names = scopes_.visibleNames();
     if (file && isReceiver(*file, span))  // of which built-ins have no members
@@ -220,6 +221,56 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     suggest(d, name, span, names, known);
   }
   return d;
+}
+
+namespace {
+/// What a variable of the type starts from.
+std::string startOf(const ir::Type& t) {
+  const bool isBool = t.dtype == ir::DType::Bool, isPlain = t.dtype == ir::DType::F32;
+  if (t.shape.empty() && isPlain) return "0.0";
+  if (t.shape.empty() && isBool) return "false";
+  if (t.shape.empty() && t.dtype == ir::DType::I64) return "0";
+  std::string shape;
+  for (const int64_t n : t.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(n);
+  if (isBool) return "full([" + shape + "], false)";
+  return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
+}
+
+bool contains(Span outer, Span part) {
+  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
+}
+
+/// How many statements of a block, and of those in it, bind the name.
+size_t timesBound(const ast::Stmt& block, const std::string& name) {
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool binds = s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var;
+    times += binds && !s.pattern.isTuple && s.pattern.name.text == name ? 1 : 0;
+  };
+  visitor.visit(block);
+  return times;
+}
+}  // namespace
+
+bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const {
+  const Frame::Ended& ended = context_.frame().ended.find(name)->second;
+  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::Stmt* binds = file && ended.span.file == use.file ? placeIn(*file, ended.span).statement : nullptr;
+  if (!binds || ended.span.begin > use.begin) return false;
+  const ast::Stmt* block = binds;
+  for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(*file, outer->span).outer)
+    block = outer;
+  const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
+  const bool plain = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
+                     !binds->pattern.isTuple && !binds->type && binds->annotations.empty() && binds->keyword.valid();
+  if (!plain || !ended.type || timesBound(*block, name) != 1) {
+    d.help(help);
+    return true;
+  }
+  d.help(help, {syntax::lineBefore(context_.sources, block->span, "var " + name + " = " + startOf(*ended.type)),
+                {Span{use.file, binds->keyword.begin, binds->pattern.span.begin}, ""}});
+  return true;
 }
 
 bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const {
