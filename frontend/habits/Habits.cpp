@@ -119,8 +119,8 @@ bool Habits::startsTraining(const ast::Expr& call) {
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
   if (!s || s->kind != ast::Stmt::Kind::Expr || s->value.get() != &call) return false;
-  context_.error(Code::E0204, call.span, "`train` is missing its argument `x`")
-      .help("layers do not change what they do: where a network is trained, `nn.train(m, x)` calls it",
+  context_.error(Code::E0206, call.args[0]->opSpan, "a network has no mode of training")
+      .help("what calls it says so: `nn.train(m, x)` where it is trained, `m(x)` else",
             {syntax::removed(context_.sources, s->span)});
   return true;
 }
