@@ -70,6 +70,7 @@ enum class Form : uint8_t {
   SeveralModules,
   SeveralNames,
   SeveralAssigned,
+  StarredName,
   PatternInBrackets,
   LetChanges,
   InclusiveRange,

@@ -56,6 +56,8 @@ constexpr FamiliarForm kForms[] = {
     {Form::SeveralNames, "write several names in parentheses", "let a, b = (1, 2)\n"},
     {Form::SeveralAssigned, "several names are assigned in parentheses: `(a, b) = (b, a)`",
      "var a = 1\nvar b = 2\na, b = b, a\n"},
+    {Form::StarredName, "each name takes one part: `let (first, rest) = (xs[0], xs[1:])`",
+     "let xs = [1, 2, 3]\nlet (first, *rest) = xs\n"},
     {Form::PatternInBrackets, "write several names in parentheses: `let (a, b) = ...`", "let [a, b] = (1, 2)\n"},
     {Form::LetChanges, "`let` binds a new name; a `var` is changed without it", "var x = 1\nlet x += 1\n"},
     {Form::InclusiveRange, "a range ends before its end: `0..n + 1`", "for i in 0..=3 { print(i) }\n"},

@@ -38,6 +38,9 @@ constexpr std::string_view kWeights =
     "weights are made by functions: `init.kaiming([8, 4])`, `init.xavier([8, 4])` after `import init`";
 constexpr std::string_view kReal = "numbers are real: `x` itself will do";
 constexpr std::string_view kTrapezoid = "write `sum((y[1:] + y[:-1]) / 2.0) * dx`";
+constexpr std::string_view kEnvironment =
+    "TL calls no other language: an environment is a function from a state and an action to the next state and a "
+    "reward";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
 
 constexpr Familiar kNames[] = {
@@ -264,7 +267,7 @@ constexpr Familiar kNames[] = {
                  .form = kMethod,
                  .example = "struct M { w: f32 }\nfn call(m: M, x: f32[N]) = x * m.w\nlet m = M { w: 1.0 "
                             "}\nprint(m.forward(ones([2])))\n"}}}},
-    {.name = "eval", .help = "what differs in training is a `static train: bool` of the function, or another function"},
+    {.name = "eval", .help = "`m(x)` is what a network gives outside of training: leave `eval` out", .nothing = true},
     {.name = "train",
      .help = "what differs in training is a `static train: bool` of the function, or another function"},
     {.name = "parameters",
@@ -358,6 +361,12 @@ constexpr Familiar kNames[] = {
     {.name = "clip_grad_norm", .help = kClipping},
     {.name = "clip_grad_norm_", .help = kClipping},
     {.name = "clip_by_global_norm", .help = kClipping},
+    {.name = "set", .help = "how many values are distinct is no size: `sort(x)` brings equal ones together"},
+    {.name = "dict", .help = "a struct has named fields: `struct Options { lr: f32, steps: i64 }`"},
+    {.name = "join", .help = "strings are not joined: `print` writes several values, and tensors as they are"},
+    {.name = "env", .help = kEnvironment},
+    {.name = "gym", .help = kEnvironment},
+    {.name = "gymnasium", .help = kEnvironment},
     {.name = "length", .ofTree = kLength},
     {.name = "device",
      .help = "a device has a name of its own: `device d = cpu`, then `x.to(d)`",
@@ -376,6 +385,8 @@ constexpr Familiar kNames[] = {
      .help = "TL has no devices of this kind: a script names those that it wants, as in `device d = cpu`",
      .refused = true},
     {.name = "DataLoader", .help = "`data.batches(n, size: 32)` gives the rows of each batch, after `import data`"},
+    {.name = "TensorDataset",
+     .help = "the rows of a batch are taken by index: `for i in data.batches(n, size: 32) { let b = x[i] }`"},
     {.name = "kaiming_uniform_", .help = kWeights},
     {.name = "kaiming_normal_", .help = kWeights},
     {.name = "xavier_uniform_", .help = kWeights},
@@ -393,7 +404,7 @@ constexpr Familiar kNames[] = {
     {.name = "tqdm",
      .calls = {{{.operands = 1, .pattern = "#1", .example = "let x = ones([3])\nfor r in tqdm(x) { print(r) }\n"}}}},
     {.name = "rearrange", .help = kArranged},
-    {.name = "einops", .help = kArranged},
+    {.name = "einops", .help = kArranged, .prefix = true},
     {.name = "unflatten", .help = "a dim is divided by `reshape`, which takes the whole shape"},
     {.name = "iinfo", .help = kLimits},
     {.name = "finfo", .help = kLimits},

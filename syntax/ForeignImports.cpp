@@ -7,11 +7,11 @@ namespace tenc::syntax {
 namespace {
 
 /// Libraries whose operations have no prefix here, and those that TL needs nothing of.
-constexpr std::string_view kLibraries[] = {"numpy",      "torch",       "jax",         "math",      "time",
-                                           "os",         "sys",         "typing",      "functools", "itertools",
-                                           "random",     "collections", "dataclasses", "scipy",     "__future__",
-                                           "matplotlib", "tqdm",        "copy",        "abc",       "enum",
-                                           "logging",    "warnings",    "contextlib",  "operator",  "optax"};
+constexpr std::string_view kLibraries[] = {
+    "numpy",      "torch",      "jax",       "math",   "time",        "os",          "sys",
+    "typing",     "functools",  "itertools", "random", "collections", "dataclasses", "scipy",
+    "__future__", "matplotlib", "tqdm",      "copy",   "abc",         "enum",        "logging",
+    "warnings",   "contextlib", "operator",  "optax",  "einops"};
 
 struct Module {
   std::string_view path, here;

@@ -17,6 +17,7 @@ constexpr std::string_view kTime = "`time()` gives the seconds";
 constexpr std::string_view kLeaves = "`map_leaves` takes each tensor of a tree; `map` takes rows";
 constexpr std::string_view kOuter = "an operation of all pairs is one of two shapes: `a[:, new] + b`";
 constexpr std::string_view kMatrixDims = "TL takes the last two dims as matrices, and not the first two";
+constexpr std::string_view kNoKind = "TL has no devices of this kind";
 constexpr std::string_view kDrawn = "values do not change in place: assign a new value to a `var`";
 
 constexpr ForeignCall kCalls[] = {
@@ -157,6 +158,11 @@ constexpr ForeignCall kCalls[] = {
      .form = kMethod,
      .statement = true,
      .help = kDrawn},
+    {.call = "normal_(x)", .text = "randn({x}.shape)", .form = kMethod, .help = kDrawn},
+    {.call = "uniform_(x)", .text = "rand({x}.shape)", .form = kMethod, .help = kDrawn},
+    {.call = "zero_(x)", .text = "zeros_like({x})", .form = kMethod, .help = kDrawn},
+    {.call = "fill_(x, value)", .text = "full_like({x}, {value})", .form = kMethod, .help = kDrawn},
+    {.call = "copy_(x, y)", .text = "{y}", .form = kMethod, .help = kDrawn},
     {.call = "masked_fill_(x, mask, value)", .text = "where({mask}, {value}, {x})", .form = kMethod, .help = kDrawn},
     {.call = "new_zeros(x, *)", .text = "zeros({#*}, dtype: {x}.dtype)", .form = kMethod},
     {.call = "new_ones(x, *)", .text = "ones({#*}, dtype: {x}.dtype)", .form = kMethod},
@@ -308,6 +314,8 @@ constexpr ForeignCall kCalls[] = {
      .text = "{{ var carried = {init}; for i in {lo}..{hi} {{ carried = ({f})(i, carried) }}; carried }}",
      .form = kPrefixed,
      .help = "a loop carries a variable"},
+    {.call = "mps.is_available()", .text = "false", .help = kNoKind},
+    {.call = "xpu.is_available()", .text = "false", .help = kNoKind},
     {.call = "time.time()", .text = "time()", .help = kTime},
     {.call = "time.perf_counter()", .text = "time()", .help = kTime},
     {.call = "time.monotonic()", .text = "time()", .help = kTime},

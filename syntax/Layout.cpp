@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <utility>
 #include <vector>
+
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 namespace {
@@ -74,22 +78,81 @@ class Line {
         const char last = out_.empty() ? ' ' : out_.back();
         if (last != '(' && last != '[') blank();
         ++i;
+      } else if (inWord(c)) {
+        const size_t end = isDigit(c) ? numberEnd(s, i) : wordEnd(s, i);
+        if (!out_.empty() && out_.back() == '}') blank();
+        out_ += s.substr(i, end - i);
+        i = end;
       } else if (const size_t length = spacedMark(s.substr(i)); length > 0) {
-        blank();
-        out_ += s.substr(i, length);
-        out_ += ' ';
-        i += length;
+        spaced(s, i, length);
+      } else if (const size_t sign = operatorAt(s.substr(i)); sign > 0 && endsOperand()) {
+        spaced(s, i, sign);
+      } else if (sign > 1) {
+        out_ += s.substr(i, sign);
+        i += sign;
       } else {
-        if (c == ',' || c == ')' || c == ']') noBlank();
-        out_ += c;
-        if (c == ',') out_ += ' ';
-        if (c == ':' && endsName(s, i)) out_ += ' ';
-        if (std::string_view("()[]{}").find(c) != std::string_view::npos) brackets_ += c;
-        ++i;
+        mark(s, i++);
       }
     }
     noBlank();
     codeEnd_ = out_.size();
+  }
+
+  void spaced(std::string_view s, size_t& i, size_t length) {
+    blank();
+    out_ += s.substr(i, length);
+    out_ += ' ';
+    i += length;
+  }
+
+  /// A bracket or another mark of one character.
+  void mark(std::string_view s, size_t i) {
+    const char c = s[i];
+    const char last = out_.empty() ? ' ' : out_.back();
+    if (c == ',' || c == ')' || c == ']') noBlank();
+    if (c == '{' && (inWord(last) || last == ')' || last == ']' || last == '"')) blank();
+    if (c == '}' && last != '{') blank();
+    out_ += c;
+    const bool closesBar = c == '|' && std::exchange(inBars_, !inBars_);
+    const bool opens = c == '{' && i + 1 < s.size() && s[i + 1] != '}';
+    if (c == ',' || opens || closesBar || (c == ':' && endsName(s, i))) out_ += ' ';
+    if (std::string_view("()[]{}").find(c) != std::string_view::npos) brackets_ += c;
+  }
+
+  /// Whether what stands there so far ends in an operand, so that an operator has two.
+  bool endsOperand() const {
+    const std::string_view code = trimmed(out_);
+    if (code.empty() || !(inWord(code.back()) || std::string_view(")]\"").find(code.back()) != std::string_view::npos))
+      return false;
+    size_t begin = code.size();
+    while (begin > 0 && inWord(code[begin - 1])) --begin;
+    static constexpr std::string_view kWords[] = {"return", "and",   "or",     "not",    "in",  "by",   "if",
+                                                  "else",   "while", "assert", "static", "rev", "state"};
+    return std::find(std::begin(kWords), std::end(kWords), code.substr(begin)) == std::end(kWords);
+  }
+
+  /// The length of the operator that `s` starts with, which may have one operand or two; `@` may begin an annotation.
+  static size_t operatorAt(std::string_view s) {
+    if (s.starts_with("**") || s.starts_with("//")) return 2;
+    return std::string_view("+-*/%<>").find(s[0]) != std::string_view::npos ? 1 : 0;
+  }
+
+  static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+  static bool inWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  static size_t wordEnd(std::string_view s, size_t i) {
+    while (i < s.size() && inWord(s[i])) ++i;
+    return i;
+  }
+  /// With a fraction and an exponent, `1.5e-3`.
+  static size_t numberEnd(std::string_view s, size_t i) {
+    while (i < s.size() && (isDigit(s[i]) || s[i] == '_')) ++i;
+    if (i + 1 < s.size() && s[i] == '.' && isDigit(s[i + 1])) {
+      ++i;
+      while (i < s.size() && (isDigit(s[i]) || s[i] == '_')) ++i;
+    }
+    const size_t sign = i + 1 < s.size() && (s[i + 1] == '-' || s[i + 1] == '+') ? 2 : 1;
+    const bool exponent = i < s.size() && (s[i] == 'e' || s[i] == 'E') && i + sign < s.size() && isDigit(s[i + sign]);
+    return wordEnd(s, exponent ? i + sign : i);
   }
 
   /// Whether the colon at `i` ends the name of a parameter, a field or an argument: `a:f32`. In brackets it is that of
@@ -102,10 +165,15 @@ class Line {
       depth += opens ? -1 : 1;
     }
     const bool slice = last > 0 && brackets_[last - 1] == '[';
-    const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-    return !slice && i > 0 && letter(s[i - 1]) && i + 1 < s.size() && letter(s[i + 1]) &&
-           std::isdigit(static_cast<unsigned char>(s[i + 1])) == 0;
+    if (slice || i == 0 || !inWord(s[i - 1]) || i + 1 >= s.size() || isBlank(s[i + 1])) return false;
+    if (!isDigit(s[i + 1])) return true;
+    size_t begin = i;
+    while (begin > 0 && (inWord(s[begin - 1]) || s[begin - 1] == '.')) --begin;
+    const bool places = (begin > 0 && s[begin - 1] == '@') || s.starts_with("device ");
+    return !places && !isDevice(s.substr(begin, wordEnd(s, i + 1) - begin));
   }
+
+  static bool isDevice(std::string_view text) { return tokens(text).size() == 1; }
 
   static size_t stringEnd(std::string_view s, size_t i) {
     for (++i; i < s.size() && s[i] != '"'; ++i)
@@ -114,6 +182,7 @@ class Line {
   }
 
   std::string out_, brackets_;
+  bool inBars_ = false;  ///< between those around the parameters of a lambda
   size_t codeEnd_ = 0;
 };
 

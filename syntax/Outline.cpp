@@ -66,7 +66,7 @@ Outline::Outline(std::string_view text) : text_(text) {
     const size_t end = lineEnd(text, at);
     const char first = text[at];
     if (startsWord(first) || first == '#' || first == '@') {
-      if (!continues) declarations_.push_back({at, end, {}, {}});
+      if (!continues) declarations_.emplace_back().begin = at;
       continues = first == '#' || first == '@';
     } else if (first == '\n') {
       continues = false;
@@ -86,6 +86,13 @@ void Outline::read(Declaration& d) const {
   const std::string_view own = text_.substr(at, d.end - at);
   size_t i = 0;
   const std::string_view keyword = nextWord(own, i);
+  if (keyword == "import") {
+    const size_t colon = own.find(':');
+    for (size_t k = colon; k < own.size();) {
+      const std::string_view name = nextWord(own, k);
+      if (!name.empty()) d.names.push_back(name);
+    }
+  }
   if (keyword != "fn" && keyword != "struct" && keyword != "const" && keyword != "type") return;
   d.name = nextWord(own, i);
   d.isType = keyword == "struct" || keyword == "type";
@@ -102,24 +109,62 @@ bool Outline::wanted(const Declaration& d, const Words& words) const {
   return type == types_.end() || declarations_[type->second].taken;
 }
 
+bool Outline::describes(std::string_view function) const {
+  for (size_t i = 0; i < declarations_.size(); ++i) {
+    if (declarations_[i].isType || declarations_[i].name != function) continue;
+    for (size_t k = i + 1; k-- > 0;) {
+      const std::string_view own = text_.substr(declarations_[k].begin);
+      if (own.starts_with("##")) return true;
+      const bool first = k == 0 || own.starts_with("#") || text_.substr(0, declarations_[k].begin).ends_with("\n\n");
+      if (first) break;
+    }
+  }
+  return false;
+}
+
 std::string Outline::take(Words& words) {
   std::string part;
   for (bool more = true; more;) {
     more = false;
     for (Declaration& d : declarations_) {
-      if (d.taken || !wanted(d, words)) continue;
+      if (d.taken || !d.names.empty() || !wanted(d, words)) continue;
       d.taken = more = true;
-      const std::string_view own = text_.substr(d.begin, d.end - d.begin);
-      if (part.empty()) {
-        part.assign(text_.size(), ' ');
-        // Lines stay lines: a blank region of many is one break.
-        for (const Declaration& other : declarations_) part[other.end - 1] = '\n';
-      }
-      std::copy(own.begin(), own.end(), part.begin() + static_cast<std::ptrdiff_t>(d.begin));
-      addWords(own, words);
+      copy(d.begin, d.end, part);
+      addWords(text_.substr(d.begin, d.end - d.begin), words);
     }
   }
+  for (Declaration& d : declarations_) takeNames(d, words, part);
   return part;
+}
+
+void Outline::copy(size_t begin, size_t end, std::string& part) const {
+  if (part.empty()) {
+    part.assign(text_.size(), ' ');
+    // Lines stay lines: a blank region of many is one break.
+    for (const Declaration& other : declarations_) part[other.end - 1] = '\n';
+  }
+  std::copy(text_.begin() + static_cast<std::ptrdiff_t>(begin), text_.begin() + static_cast<std::ptrdiff_t>(end),
+            part.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+void Outline::takeNames(Declaration& d, const Words& words, std::string& part) const {
+  if (d.names.empty()) return;
+  const auto isWanted = [&](std::string_view name) { return words.contains(name); };
+  const auto rest = std::stable_partition(d.names.begin(), d.names.end(), isWanted);
+  size_t end = d.begin;  // of what is copied
+  for (auto name = d.names.begin(); name != rest; ++name) {
+    const auto begin = static_cast<size_t>(name->data() - text_.data());
+    if (end == d.begin) {
+      copy(d.begin, text_.find(':', d.begin) + 1, part);
+    } else {
+      const size_t comma = text_.rfind(',', begin);
+      copy(comma, comma + 1, part);
+    }
+    end = begin + name->size();
+    copy(begin, end, part);
+  }
+  d.names.erase(d.names.begin(), rest);
+  d.taken = d.names.empty();
 }
 
 }  // namespace tenc::syntax

@@ -21,20 +21,26 @@ class Outline {
   explicit Outline(std::string_view text);
 
   /// Takes the declarations that `words` name, with what these name in turn, whose words are added; one that declares
-  /// no name is taken at once. A function whose first parameter is of a struct of this module waits until the struct is
-  /// taken, as nothing else can be its argument. Returns the text with blanks for all that was taken before or is not
-  /// taken now, so that places in it are those of the whole; empty when nothing is new.
+  /// no name is taken at once. Of the names that an import lists it takes those that are wanted. A function whose first
+  /// parameter is of a struct of this module waits until the struct is taken, as nothing else can be its argument.
+  /// Returns the text with blanks for all that was taken before or is not taken now, so that places in it are those of
+  /// the whole; empty when nothing is new.
   std::string take(Words& words);
+  /// Whether it declares a function of that name which a `##` comment describes, alone or with those it stands among.
+  bool describes(std::string_view function) const;
 
  private:
   struct Declaration {
     size_t begin = 0, end = 0;
-    std::string_view name;      ///< empty where it declares none
-    std::string_view receiver;  ///< of a function: the type of its first parameter
+    std::string_view name;                ///< empty where it declares none
+    std::string_view receiver;            ///< of a function: the type of its first parameter
+    std::vector<std::string_view> names;  ///< of `import m: a, b`, each taken when it is wanted
     bool isType = false;
     bool taken = false;
   };
   void read(Declaration& d) const;
+  void takeNames(Declaration& d, const Words& words, std::string& part) const;
+  void copy(size_t begin, size_t end, std::string& part) const;
   bool wanted(const Declaration& d, const Words& words) const;
 
   std::string_view text_;

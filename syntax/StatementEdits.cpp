@@ -22,6 +22,15 @@ bool endsLine(const SourceManager& sources, Span part) {
   return isBlank(text.substr(part.end, std::min(text.find('\n', part.end), text.size()) - part.end));
 }
 
+Edit lineBefore(const SourceManager& sources, Span part, const std::string& line) {
+  const std::string_view text = sources.file(part.file).text();
+  const size_t begin = part.begin == 0 ? 0 : text.rfind('\n', part.begin - 1) + 1;
+  const std::string_view margin = text.substr(begin, part.begin - begin);
+  if (!isBlank(margin)) return {{part.file, part.begin, part.begin}, line + "; "};
+  const auto at = static_cast<uint32_t>(begin);
+  return {{part.file, at, at}, std::string(margin) + line + "\n"};
+}
+
 Edit withoutResult(const SourceManager& sources, Span function, Span type) {
   const std::string_view text = sources.file(type.file).text();
   size_t arrow = text.rfind("->", type.begin);

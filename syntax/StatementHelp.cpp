@@ -19,6 +19,7 @@ class StatementHelper : private SyntaxView {
   explicit StatementHelper(const SyntaxPlace& place) : SyntaxView(place) {}
 
   std::optional<Help> help() {
+    if (auto h = starred()) return h;
     if (auto h = assigned()) return h;
     if (auto h = typed()) return h;
     if (auto h = loops()) return h;
@@ -44,6 +45,42 @@ class StatementHelper : private SyntaxView {
     return stop;
   }
   ssize_t indexOf(const Token* t) const { return static_cast<ssize_t>(t->getTokenIndex() - p_.at.getTokenIndex()) + 1; }
+
+  /// `first, *rest = xs`
+  std::optional<Help> starred() const {
+    const bool begins = at_ == T::STAR && next(T::NAME) && startsStatement(p_.before);
+    if (!begins && (!p_.first || (at_ != T::COMMA && at_ != T::STAR))) return std::nullopt;
+    ssize_t n = begins ? 1 : indexOf(p_.first);
+    const bool binds = starts(T::LET) || starts(T::VAR);
+    const std::string keyword = binds ? p_.first->getText() : "let";
+    if (binds) ++n;
+    std::vector<std::string> names;
+    size_t stars = 0, starred = 0;
+    for (;; ++n) {
+      const Token* t = ahead(n);
+      if (!t || names.size() > kWindow) return std::nullopt;
+      const size_t type = t->getType();
+      if (type == T::ASSIGN) break;
+      if (type == T::NAME) names.push_back(t->getText());
+      if (type == T::STAR) starred = names.size(), ++stars;
+      if (type != T::NAME && type != T::STAR && type != T::COMMA && type != T::LPAREN && type != T::RPAREN)
+        return std::nullopt;
+    }
+    if (stars != 1 || names.size() < 2) return std::nullopt;
+    const Token* value = ahead(n + 1);
+    const Token* end = value ? outside(n + 2, [](size_t t) { return t == T::SEMI; }) : nullptr;
+    const bool plain = value && value->getType() == T::NAME && end == ahead(n + 2) && starred + 1 == names.size();
+    if (!plain) return made(Form::StarredName, {});
+    const std::string x = value->getText();
+    std::string all, parts;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string comma = i == 0 ? "" : ", ";
+      all += comma + names[i];
+      parts += comma + x + "[" + std::to_string(i) + (i == starred ? ":]" : "]");
+    }
+    return made(Form::StarredName,
+                {{position(first(), span(*value).end), keyword + " (" + all + ") = (" + parts + ")"}});
+  }
 
   /// `a, b = b, a`, `a = b = 1`.
   std::optional<Help> assigned() const {

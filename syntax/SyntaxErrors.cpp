@@ -9,6 +9,7 @@
 #include "support/Text.h"
 #include "support/TextOrder.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignClass.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/SyntaxHelp.h"
@@ -167,9 +168,12 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       return i < parser.getTokenStream()->size() && parser.getTokenStream()->get(i)->getType() == type;
     };
     if (f->replacement == "struct" && (isBehind(2, T::LPAREN) || isBehind(2, T::COLON))) {  // of Python
+      const size_t begin = reporter_.span(*t).begin;
+      const auto known = classAsStruct(reporter_.text(), begin);
       d.help(
           "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
-          "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`");
+          "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`",
+          known ? std::vector<Edit>{{reporter_.span(begin, known->end), known->text}} : std::vector<Edit>{});
       return;
     }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};

@@ -52,6 +52,8 @@ class Helper : private SyntaxView {
     while (ahead(n) != otherwise) ++n;
     const Token* end = outside(
         n + 1, [](size_t type) { return type == T::COMMA || type == T::IF || type == T::FOR || type == T::ELSE; });
+    if (end && end->getType() == T::IF)
+      if (auto devices = deviceChain()) return say(Form::DeviceChoice, *devices);
     if (end && (end->getType() == T::IF || end->getType() == T::FOR || end->getType() == T::ELSE))
       return say(Form::Choice);
     const size_t begin = operandBegin(), stop = end ? span(*end).begin : p_.reporter.text().size();
@@ -65,23 +67,48 @@ class Helper : private SyntaxView {
     return say(Form::Choice, {{position(first, last), "if " + c + " { " + a + " } else { " + b + " }"}});
   }
 
+  static bool isDevice(const std::string& device) {
+    const std::string kind = device.substr(0, device.find(':'));
+    const bool letters = kind.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos && !kind.empty();
+    return letters && (kind == device || device.find_first_not_of("0123456789", kind.size() + 1) == std::string::npos);
+  }
+  static std::string withoutQuotes(std::string text) {
+    std::erase_if(text, [](char c) { return c == '"' || c == '\''; });
+    return text;
+  }
+
   /// `device = torch.device("gpu" if available() else "cpu")`, `device d = gpu if available() else cpu`: the
   /// statement as a device line; nothing for another choice.
   std::optional<std::vector<Edit>> deviceChoice(const std::string& a, const std::string& b,
                                                 const std::string& c) const {
-    const auto named = [](std::string text) {
-      std::erase(text, '"');
-      return text;
-    };
-    const auto isDevice = [&](const std::string& text) {
-      const std::string device = named(text), kind = device.substr(0, device.find(':'));
-      const bool letters = kind.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos && !kind.empty();
-      return letters &&
-             (kind == device || device.find_first_not_of("0123456789", kind.size() + 1) == std::string::npos);
-    };
-    if (named(a) != "cpu" && named(b) != "cpu") return std::nullopt;
+    const std::string first = withoutQuotes(a), second = withoutQuotes(b);
     const bool asks = c.find("available") != std::string::npos;
-    if (!asks || !isDevice(a) || !isDevice(b) || !p_.first) return std::nullopt;
+    if ((first != "cpu" && second != "cpu") || !asks || !isDevice(first) || !isDevice(second)) return std::nullopt;
+    return deviceLine(first + " or " + second, 2);
+  }
+
+  /// `"gpu" if available() else "tpu" if there() else "cpu"`.
+  std::optional<std::vector<Edit>> deviceChain() const {
+    std::string line = withoutQuotes(between(operandBegin(), span().begin));
+    if (!isDevice(line)) return std::nullopt;
+    ssize_t n = 1;  // an `if`
+    for (const Token* otherwise = &p_.at;;) {
+      otherwise = outside(n + 1, [](size_t type) { return type == T::ELSE || type == T::COMMA; });
+      if (!otherwise || otherwise->getType() != T::ELSE) return std::nullopt;
+      while (ahead(n) != otherwise) ++n;
+      const Token* end = outside(n + 1, [](size_t type) { return type == T::IF; });
+      const size_t stop = end ? span(*end).begin : p_.reporter.text().size();
+      const std::string device = withoutQuotes(between(span(*otherwise).end, stop));
+      if (!isDevice(device)) return std::nullopt;
+      line += " or " + device;
+      if (!end || end->getType() != T::IF) return device == "cpu" ? deviceLine(line, n + 1) : std::nullopt;
+      while (ahead(n) != end) ++n;
+    }
+  }
+
+  /// The statement as a device line, where it binds a name to a choice whose last device is the `n`th token.
+  std::optional<std::vector<Edit>> deviceLine(const std::string& devices, ssize_t n) const {
+    if (!p_.first) return std::nullopt;
     const ssize_t first =
         static_cast<ssize_t>(p_.first->getTokenIndex()) - static_cast<ssize_t>(p_.at.getTokenIndex()) + 1;
     const bool declares = starts(T::DEVICE);
@@ -89,23 +116,24 @@ class Helper : private SyntaxView {
     const Token* name = ahead(at);
     const Token* sign = ahead(at + 1);
     if (!name || !sign || name->getType() != T::NAME || sign->getType() != T::ASSIGN) return std::nullopt;
-    const Token* end = outside(2, [](size_t) { return false; });
+    const Token* end = outside(n, [](size_t) { return false; });
     if (end && end->getType() == T::RPAREN && !declares) {  // of `torch.device(`
-      ssize_t n = 2;
       while (ahead(n) != end) ++n;
       end = outside(n + 1, [](size_t) { return false; });
     }
     size_t stop = end ? span(*end).begin : p_.reporter.text().size();
     while (stop > 0 && std::isspace(static_cast<unsigned char>(p_.reporter.text()[stop - 1])) != 0) --stop;
-    return std::vector<Edit>{
-        {position(span(*p_.first).begin, stop), "device " + name->getText() + " = " + named(a) + " or " + named(b)}};
+    return std::vector<Edit>{{position(span(*p_.first).begin, stop), "device " + name->getText() + " = " + devices}};
   }
 
-  /// `[e for x in xs]`
+  /// `[e for x in xs]`, `sum(e for x, y in zip(a, b))`
   bool comprehension() {
-    const Token* name = ahead(2);
-    const Token* in = ahead(3);
-    const Token* end = outside(4, [](size_t type) { return type == T::IF || type == T::FOR || type == T::COMMA; });
+    const auto isIn = [](size_t type) { return type == T::IN; };
+    const Token* in = outside(2, isIn);
+    if (!in || in->getType() != T::IN) return say(Form::Comprehension);
+    const ssize_t behindIn = static_cast<ssize_t>(in->getTokenIndex() - p_.at.getTokenIndex()) + 2;
+    const Token* end =
+        outside(behindIn, [](size_t type) { return type == T::IF || type == T::FOR || type == T::COMMA; });
     size_t n = 1;
     for (int depth = 0; back(n); ++n) {
       const size_t type = back(n)->getType();
@@ -113,30 +141,73 @@ class Helper : private SyntaxView {
       depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
     }
     const bool argument = back(n, T::LPAREN) && back(n + 1, T::NAME);  // `sum(e for x in xs)`
-    const bool whole = (back(n, T::LBRACK) || argument) && name && in && end && name->getType() == T::NAME &&
-                       in->getType() == T::IN && end->getType() == (argument ? T::RPAREN : T::RBRACK);
-    if (!whole) return say(Form::Comprehension);
+    if (!end || !(back(n, T::LBRACK) || argument)) return say(Form::Comprehension);
     const std::string body = between(span(*back(n)).end, span().begin);
+    std::string names = between(span().end, span(*in).begin);
     const std::string over = between(span(*in).end, span(*end).begin);
+    const bool grouped = names.starts_with('(') && names.find(')') == names.size() - 1;
+    if (grouped) names = names.substr(1, names.size() - 2);
+    if (end->getType() == T::IF) return chosen(names, body, over, n);
+    if (end->getType() != (argument ? T::RPAREN : T::RBRACK)) return say(Form::Comprehension);
+    if (const auto counted = numbersOfModel(names, body, over, n, end)) return say(kCounted, *counted);
     const Span at =
         argument ? position(span(*back(n)).end, span(*end).begin) : position(span(*back(n)).begin, span(*end).end);
-    const std::string lambda = "|" + name->getText() + "| " + body;
-    const std::string model = over.ends_with(".parameters()") ? over.substr(0, over.size() - 13) : "";
-    if (argument && back(n + 1)->getText() == "sum" && !model.empty() && body == name->getText() + ".numel()") {
-      const Span call = position(span(*back(n + 1)).begin, span(*end).end);
-      return say("`nn.size` counts the numbers of a model", {{call, "nn.size(" + model + ")"}});
-    }
+    const std::string lambda = "|" + names + "| " + body;
+    const auto made = [&](const std::string& text) { return say(Form::Comprehension, {{at, text}}); };
+    const bool several = names.find(',') != std::string::npos;
+    if (several && names.find('(') == std::string::npos && over.starts_with("zip(") && over.ends_with(')'))
+      return made("vmap(" + lambda + ")" + over.substr(3));
+    if (several) return say(Form::Comprehension);
     const bool range =
         over.starts_with("range(") && over.back() == ')' && over.find_first_of(",(", 6) == std::string::npos;
-    if (range)
-      return say(Form::Comprehension, {{at, "tabulate([" + over.substr(6, over.size() - 7) + "], " + lambda + ")"}});
+    const std::string count = range ? over.substr(6, over.size() - 7)
+                              : over.starts_with("0..") && over.find(" by ") == over.npos ? over.substr(3)
+                                                                                          : "";
+    // Structs are no elements of tensors.
+    const bool layers = body.starts_with("nn.") || std::isupper(static_cast<unsigned char>(body.front()));
+    if (!count.empty())
+      return made(layers ? "list(" + count + ", " + lambda + ")" : "tabulate([" + count + "], " + lambda + ")");
+    if (layers) return say(Form::Comprehension);
     if (over.starts_with("range(") && over.back() == ')')
-      return say(Form::Comprehension, {{at, "map(" + lambda + ", arange(" + over.substr(6) + ")"}});
-    if (over.starts_with("0..") && over.find(" by ") == std::string::npos)
-      return say(Form::Comprehension, {{at, "tabulate([" + over.substr(3) + "], " + lambda + ")"}});
+      return made("map(" + lambda + ", arange(" + over.substr(6) + ")");
     if (over.find("range(") != std::string::npos || over.find("..") != std::string::npos)
       return say(Form::Comprehension);
-    return say(Form::Comprehension, {{at, "map(" + lambda + ", " + over + ")"}});
+    return made("map(" + lambda + ", " + over + ")");
+  }
+
+  static constexpr const char* kCounted = "`nn.size` counts the numbers of a model";
+
+  /// `sum(p.numel() for p in m.parameters())`, in brackets too, whose first is the `n`th token back.
+  std::optional<std::vector<Edit>> numbersOfModel(const std::string& names, const std::string& body,
+                                                  const std::string& over, size_t n, const Token* end) const {
+    const bool counts =
+        (body == names + ".numel()" || body == names + ".nelement()") && over.ends_with(".parameters()");
+    if (back(n, T::LBRACK)) ++n;
+    const bool inside = back(n, T::LPAREN) && back(n + 1, T::NAME) && back(n + 1)->getText() == "sum";
+    if (!counts || !inside) return std::nullopt;
+    if (end->getType() == T::RBRACK)
+      end = ahead(static_cast<ssize_t>(end->getTokenIndex() - p_.at.getTokenIndex()) + 2);
+    if (!end || end->getType() != T::RPAREN) return std::nullopt;
+    return std::vector<Edit>{
+        {position(span(*back(n + 1)).begin, span(*end).end),
+         "nn.size(" + over.substr(0, over.size() - std::string_view(".parameters()").size()) + ")"}};
+  }
+
+  /// `[x for x in xs if x > 0]`, whose size only the run knows.
+  bool chosen(const std::string& names, const std::string& body, const std::string& over, size_t n) {
+    const ssize_t condition = [&] {
+      ssize_t k = 2;
+      while (ahead(k)->getType() != T::IF) ++k;
+      return k + 1;
+    }();
+    const Token* end = outside(condition, [](size_t type) { return type == T::IF || type == T::FOR; });
+    const bool trained = end && ahead(condition)->getText() == names &&
+                         between(span(*ahead(condition)).begin, span(*end).begin) == names + ".requires_grad";
+    if (trained)
+      if (const auto counted = numbersOfModel(names, body, over, n, end)) return say(kCounted, *counted);
+    return say(
+        "how many elements are chosen is no size: `where(x > 0.0, x, 0.0)` keeps the shape, and "
+        "`sum(where(x > 0.0, x, 0.0))` adds what is chosen");
   }
 
   /// Whether the groups in parentheses at both sides of the sign are the whole operands of an expression, so that it
@@ -237,10 +308,13 @@ class Helper : private SyntaxView {
     const bool binds = starts(T::LET) || starts(T::VAR);
     if (at_ == T::COMMA && prior(T::NAME) && ((may(T::IN) && starts(T::FOR)) || (binds && may(T::ASSIGN)))) {
       const Token* last = p_.before;
-      const Token* t = &p_.at;  // a, b, c
-      for (ssize_t i = 2; t && (t->getType() == T::COMMA || t->getType() == T::NAME); ++i) {
-        if (t->getType() == T::NAME) last = t;
-        t = p_.parser.getTokenStream()->LT(i);
+      const Token* t = &p_.at;  // a, b, (c, d)
+      int depth = 0;
+      for (ssize_t i = 2; t; t = p_.parser.getTokenStream()->LT(i++)) {
+        const size_t type = t->getType();
+        depth += type == T::LPAREN ? 1 : type == T::RPAREN ? -1 : 0;
+        if (depth < 0 || (type != T::COMMA && type != T::NAME && type != T::LPAREN && type != T::RPAREN)) break;
+        if (type != T::COMMA) last = t;
       }
       std::vector<Edit> edits = {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}};
       addTuple(t, edits);
@@ -249,7 +323,11 @@ class Helper : private SyntaxView {
     if (at_ == T::COMMA && starts(T::IMPORT) && !may(T::COMMA))
       return say(Form::SeveralModules, {{span(), "; import"}});
     if (at_ == T::COMMA && p_.complete && p_.first == p_.before && prior(T::NAME)) return say(Form::SeveralAssigned);
-    if (at_ == T::STAR && starts(T::IMPORT)) return say(Form::NamesOfModule);
+    if (at_ == T::STAR && starts(T::IMPORT)) {
+      const bool alone = prior(T::COLON) && endsLine();
+      return say(Form::NamesOfModule,
+                 alone ? std::vector<Edit>{{position(span(*p_.before).begin, span().end), ""}} : std::vector<Edit>{});
+    }
     if (at_ == T::LBRACK && (prior(T::LET) || prior(T::VAR))) return say(Form::PatternInBrackets);
     const bool changes = at_ == T::ADD_EQ || at_ == T::SUB_EQ || at_ == T::MUL_EQ || at_ == T::DIV_EQ;
     if (changes && binds && p_.first)
@@ -268,7 +346,8 @@ class Helper : private SyntaxView {
 
   bool literals() {
     if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return comprehension();
-    if (at_ == T::COLON && prior(T::STRING) && p_.complete) return say(Form::Dictionary);
+    const bool key = prior(T::STRING) || (prior(T::NAME) && back(2, T::LBRACE) && back(3, T::ASSIGN));
+    if (at_ == T::COLON && key && p_.complete) return say(Form::Dictionary);
     if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);
     if (prior(T::DOT) && back(2, T::INT)) return say(Form::TrailingDot);
     if (at_ == T::STRING && prior(T::ASSIGN) && starts(T::DEVICE)) {

@@ -86,16 +86,18 @@ class WordHelper : private SyntaxView {
     if (module.empty() || !is(n, T::IMPORT)) return {};
     std::vector<std::string> names;
     size_t end = span(*behindWord(n)).end;
-    bool renamed = false;
-    for (++n; behindWord(n) && !is(n, T::NL); ++n) {
+    bool renamed = false, all = false;
+    for (++n; behindWord(n) && !is(n, T::NL) && !all; ++n) {
       const std::string text = behindWord(n)->getText();
-      if (text == "as" || is(n, T::STAR)) renamed = true;
+      renamed = renamed || text == "as";
+      all = is(n, T::STAR);  // which the line seems to go on from
       if (is(n, T::NAME) && text != "as" && !(is(n - 1, T::NAME) && behindWord(n - 1)->getText() == "as"))
         names.push_back(text);
       end = span(*behindWord(n)).end;
     }
     const Span whole = position(wordSpan().begin, end);
     if (const auto instead = importedInstead(module, names)) return replacedBy(whole, *instead);
+    if (all && names.empty()) return {{whole, "import " + module}};
     if (renamed || names.empty()) return {};
     std::string text = "import " + module + ":";
     for (const std::string& name : names) text += (name == names.front() ? " " : ", ") + name;

@@ -76,6 +76,7 @@ OTHERS = [
     (r"optim\.step.*momentum", "var m = net\nlet s = optim.sgd(net)"),
     (r"split\(x, \[2, 2, 2\]", "let x = ones([6])"),
     (r"nn\.run", "let m = nn.lstm(3, 4)\nlet x = ones([2, 5, 3])\nlet h = zeros([2, 4])\nlet c = h"),
+    (r"= cell\(", "let cell = nn.lstm_cell(3, 4)\nlet x = ones([2, 3])\nvar h = zeros([2, 4])\nvar c = h"),
     (r"nn\.step", "let m = nn.lstm(3, 4)\nlet x = ones([2, 3])\nvar h = zeros([2, 4])\nvar c = h"),
     (r"i, total:", "let i = 3"),
     (r"data\.batches", "let n = 64\nlet x = ones([64, 3])"),

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/library.md"
-MODULES = ("nn", "init", "optim", "amp", "data", "ad", "image", "linalg", "special", "signal")
+MODULES = ("nn", "convolution", "init", "optim", "amp", "data", "ad", "image", "linalg", "special", "signal")
 HEAD = """# The standard library
 
 What the modules of the standard library provide, with examples. `import nn` gives access to `nn.linear`;

@@ -186,6 +186,7 @@ class Custom final : public MarkedCall {
       }
     }
     ir::Func& made = transforms::addToModule(std::move(traced.func), name, order);
+    made.source.clear();  // no name of the program's
     if (home) made.paramPlaces.back().clear();
     return made;
   }

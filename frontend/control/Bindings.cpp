@@ -176,6 +176,10 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
     const auto pair =
         written != nullptr && p.elements.size() == 2 ? valuesAndIndices(context_, *written) : std::nullopt;
     if (pair) d.help(pair->text, pair->edits);
+    const bool firstAlone = !pair && value.is(Val::Kind::Tensor) && p.elements.size() == 2 && written != nullptr &&
+                            written->kind == ast::Expr::Kind::Call && !p.elements[0].isTuple &&
+                            p.elements[1].name.text == "_";
+    if (firstAlone) d.help("it gives one value, not a pair", {{p.span, p.elements[0].name.text}});
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
     if (called != nullptr && called->builtin != nullptr) {

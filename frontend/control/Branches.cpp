@@ -58,8 +58,11 @@ Val Branches::conditionOf(const ast::Expr& e, std::string_view what) {
     if (c.tensor->type.dtype == DType::Bool && c.tensor->type.shape.empty()) return c;
     auto d = context_.error(Code::E0203, e.span,
                             "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
+    const bool one = c.tensor->type.size() == 1;
     if (c.tensor->type.dtype == DType::Bool)
-      d.help("`any(...)` or `all(...)` makes one of it");
+      d.help("`any(...)` or `all(...)` makes one of it",
+             one ? std::vector<Edit>{{e.span, "all(" + std::string(context_.sources.text(e.span)) + ")"}}
+                 : std::vector<Edit>{});
     else if (c.tensor->type.shape.empty())
       compared(d, e);
     else

@@ -63,6 +63,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
       std::vector<std::string> names;
       for (const auto& [n, s] : base.module->declared) names.push_back(n);
       for (const auto& [n, f] : base.module->functions) names.push_back(n);
+      for (const auto& [n, from] : base.module->names) names.push_back(n);
       auto d = context_.error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
       const std::string layer = text + "_layer";
       const std::string stem = text.ends_with("_layer") ? text.substr(0, text.size() - 6) : "";

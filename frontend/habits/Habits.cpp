@@ -16,6 +16,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -24,6 +25,7 @@
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignCalls.h"
+#include "syntax/ForeignClass.h"
 #include "syntax/FormatCall.h"
 #include "syntax/StatementEdits.h"
 
@@ -44,6 +46,12 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     else
       d.help(std::string(syntax::familiarName("append")->help));
     return true;
+  }
+  if (method && callee.text == "backward") {
+    if (auto step = trainingStep(context_, call)) {
+      d.help(step->text, step->edits);
+      return true;
+    }
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
   if (named && named->nothing && file && placeIn(*file, call.span).statement &&
@@ -104,6 +112,16 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
                      : context_.error(Code::E0204, call.span, name + " is given too few arguments");
   d.note("it is called as " + row->signature.text());
   d.help(known->help, translation.edits(*known));
+  return true;
+}
+
+bool Habits::startsTraining(const ast::Expr& call) {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
+  if (!s || s->kind != ast::Stmt::Kind::Expr || s->value.get() != &call) return false;
+  context_.error(Code::E0206, call.args[0]->opSpan, "a network has no mode of training")
+      .help("what calls it says so: `nn.train(m, x)` where it is trained, `m(x)` else",
+            {syntax::removed(context_.sources, s->span)});
   return true;
 }
 
@@ -206,6 +224,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
   const syntax::Familiar* known = syntax::familiarName(name);
+  const syntax::Familiar* part = partWithHelp(member);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
   // `torch.float` has 32 bits, `float` as a dtype of NumPy 64.
   const std::string_view dtype = !known ? "" : root->text == "torch" ? known->asType : known->asDType;
@@ -217,11 +236,13 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(ownNameHelp(name));
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
+  else if (part && !part->layer && layer && !(known && known->layer))
+    d.help(std::string(part->help));
   else if (layer)
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
   else if (known && !known->help.empty())
     d.help(std::string(known->help));
-  else if (const syntax::Familiar* part = partWithHelp(member))
+  else if (part)
     d.help(std::string(part->help));
   else
     offerOperation(d, name, whole);
@@ -238,7 +259,8 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
   auto& reported = context_.frame().undeclared;
   if (reported.contains(root->text)) return true;
   if (const auto lost = unit.evaluated.find(root->text); lost != unit.evaluated.end()) return lost->second.poison();
-  if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file)
+  if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file ||
+      assigns(*unit.file, root->text))
     return false;
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   d.help("the module is imported first: `import " + root->text + "`",
@@ -294,19 +316,12 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
       return d;
     }
   }
-  std::string snake;
-  for (const char c : decl.stmt->name.text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (std::isupper(u) && !snake.empty() && snake.back() != '_' &&
-        !std::isupper(static_cast<unsigned char>(snake.back())))
-      snake += '_';
-    snake += static_cast<char>(std::tolower(u));
-  }
+  const std::string snake = syntax::snakeCase(decl.stmt->name.text);
   std::vector<std::string> there;
   for (const auto& [n, f] : decl.unit->functions) there.push_back(n);
   // In the function itself that makes one it is built.
   const FnDecl* around = context_.frame().fn;
-  for (const std::string& name : {snake, snake + "_layer", respelled(decl.stmt->name.text, there)}) {
+  for (const std::string& name : {snake, snake + "_layer", "new_" + snake, respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     if (around && around->unit == decl.unit && around->stmt->name.text == name) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});

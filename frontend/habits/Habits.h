@@ -18,6 +18,8 @@ class Habits {
   bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args = nullptr);
   /// Reports a call of a built-in that it does not take, where another library has one called so.
   bool calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args);
+  /// Reports `m.train()` as a statement.
+  bool startsTraining(const ast::Expr& call);
   /// Reports a call of another library, or of a module that does not have it, where TL's is known.
   bool foreignCall(const ast::Expr& call);
   /// Reports `torch.zeros` and the like, where there is no such name.

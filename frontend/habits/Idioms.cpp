@@ -309,12 +309,13 @@ std::optional<Help> annotatedPlace(Context& context, Span argument) {
 }
 
 namespace {
-/// `optim.step(s, m, g)` or `s.step(m, g)` of the optimiser that is called so; `env.step(a)` is none.
+/// `optim.step(s, m, g)`, `s.step(m, g)` or PyTorch's `s.step()` of the optimiser that is called so; `env.step(a)` is
+/// none.
 bool isStepOf(const ast::Expr& e, const std::string& state) {
   if (state.empty() || e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member || e.args[0]->text != "step")
     return false;
   const auto isState = [&](const ast::Expr* x) { return x && x->kind == ExprKind::Name && x->text == state; };
-  return !e.arguments.empty() && (isState(e.args[0]->args[0].get()) || isState(e.arguments[0].value.get()));
+  return isState(e.args[0]->args[0].get()) || (!e.arguments.empty() && isState(e.arguments[0].value.get()));
 }
 }  // namespace
 
@@ -348,6 +349,7 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
       const auto isIt = [&](const ast::Argument& a) { return a.name && a.name->text == option->name->text; };
       if (std::none_of(e.arguments.begin(), e.arguments.end(), isIt)) text += ", " + textOf(context, option->span);
     }
+    if (e.arguments.empty() && !text.empty()) text.erase(0, 2);
     edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, std::move(text)});
     return true;
   };

@@ -75,6 +75,21 @@ const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint3
   return found;
 }
 
+bool assigns(const ast::File& file, std::string_view name) {
+  const auto isIt = [&](const ast::Expr& e) { return e.kind == ast::Expr::Kind::Name && e.text == name; };
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind != ast::Stmt::Kind::Assign || !s.target) return;
+    const auto& parts = s.target->args;
+    found = found || isIt(*s.target) ||
+            (s.target->kind == ast::Expr::Kind::Tuple &&
+             std::any_of(parts.begin(), parts.end(), [&](const ast::ExprPtr& p) { return isIt(*p); }));
+  };
+  visitAll(file, visitor);
+  return found;
+}
+
 bool isOfLiterals(const ast::Expr& e) {
   using Kind = ast::Expr::Kind;
   if (e.kind == Kind::Int || e.kind == Kind::Float || e.kind == Kind::Bool) return true;

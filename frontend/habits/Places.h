@@ -20,6 +20,8 @@ const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::K
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.
 const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint32_t offset);
+/// Whether a statement assigns to the name, alone or among several: what Python binds names by.
+bool assigns(const ast::File& file, std::string_view name);
 /// Whether an expression is made of literals alone.
 bool isOfLiterals(const ast::Expr& e);
 

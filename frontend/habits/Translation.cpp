@@ -8,6 +8,7 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Einops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -142,7 +143,9 @@ bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
 std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee) const {
   if (callee.kind == ExprKind::Name) {
     if (scopes_.nameExists(callee.text)) return std::nullopt;
-    return Callee{callee.text, Form::Prefixed};
+    const std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee.text);
+    const bool layer = std::any_of(rows.begin(), rows.end(), [](auto* r) { return r->form == Form::Layer; });
+    return Callee{callee.text, layer ? Form::Layer : Form::Prefixed};
   }
   if (callee.kind != ExprKind::Member) return std::nullopt;
   const std::string_view name = callee.text;
@@ -151,7 +154,8 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   const bool layers = head != nullptr && head->layer && head->replacement.empty();
   for (const ast::Expr* m = callee.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get()) {
     const syntax::Familiar* part = syntax::familiarName(m->text);
-    if (part != nullptr && part->refused) return std::nullopt;
+    if (part != nullptr && part->refused && syntax::foreignCalls(m->text + "." + std::string(name)).empty())
+      return std::nullopt;
   }
   if (hasForeignPrefix(callee, scopes_)) {
     const std::vector<const ForeignCall*> rows = syntax::foreignCalls(name);
@@ -162,7 +166,9 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   const auto module = root.kind == ExprKind::Name ? unit.modules.find(root.text) : unit.modules.end();
   if (module != unit.modules.end()) {
     const Unit& in = *module->second;
-    if (in.functions.contains(std::string(name))) return std::nullopt;
+    const auto from = in.names.find(name);  // nn.kaiming, which is that of `init`
+    const bool imported = from != in.names.end() && from->second.first->functions.contains(from->second.second);
+    if (imported || in.functions.contains(name)) return std::nullopt;
     const auto nested = in.modules.find(callee.args[0]->text);  // nn.init.uniform
     if (callee.args[0].get() != &root && nested != in.modules.end() &&
         nested->second->functions.contains(std::string(name)))
@@ -316,9 +322,13 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  if (callee->method && callee->name.ends_with("_") && beside != Beside::Statement && readsBehind(e))
-    return std::nullopt;
   const Given given = argumentsOf(e, callee->method);
+  if (callee->method && callee->name.ends_with("_") && beside != Beside::Statement)
+    return changedWhereRead(e, *callee, given, beside);
+  if (callee->name == "rearrange" && !callee->method)
+    if (auto arranged = rearrangedCall(e)) return arranged;
+  if (callee->name == "device" && !callee->method)
+    if (auto device = deviceCall(e)) return device;
   std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee->name);
   if (e.args[0]->kind == ExprKind::Member) {  // those of one module alone come first
     std::vector<const ForeignCall*> own =
@@ -326,7 +336,9 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
     rows.insert(rows.begin(), own.begin(), own.end());
   }
   for (const ForeignCall* row : rows) {
-    if (!fits(*row, *callee) || (row->statement && beside != Beside::Statement)) continue;
+    const bool statement = beside == Beside::Statement;
+    if (!fits(*row, *callee) || (row->statement && !statement)) continue;
+    if (statement && !row->statement && callee->method && callee->name.ends_with("_")) continue;  // inPlace
     if (auto found = byRow(*row, e, given, beside)) return found;
   }
   if (auto placed = inPlace(e, *callee, given, beside)) return placed;
@@ -350,38 +362,40 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
 }
 
-/// Whether the script reads what a method changes behind the call.
-bool Translation::readsBehind(const ast::Expr& call) const {
-  const ast::File* file = context_.frame().unit->file;
-  const ast::Expr& changed = *call.args[0]->args[0];
-  if (!file || changed.kind != ExprKind::Name) return false;
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ExprKind::Name && e.text == changed.text && e.span.begin >= call.span.end);
-    return true;
-  };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
-  return found;
+std::optional<TranslatedCall> Translation::rearrangedCall(const ast::Expr& e) {
+  const auto& all = e.arguments;
+  if (all.size() < 2 || all[0].name || all[0].value->kind != ExprKind::Name || all[1].name ||
+      all[1].value->kind != ExprKind::String)
+    return std::nullopt;
+  std::map<std::string, std::string, std::less<>> sizes;
+  for (size_t i = 2; i < all.size(); ++i) {
+    if (!all[i].name) return std::nullopt;
+    const ForeignArgument size = argument(*all[i].value);
+    sizes[all[i].name->text] = size.compound ? "(" + size.text + ")" : size.text;
+  }
+  std::string pattern(context_.sources.text(all[1].value->span));
+  std::erase_if(pattern, [](char c) { return c == '"' || c == '\''; });
+  const auto text = rearranged(this->text(*all[0].value), pattern, sizes);
+  if (!text) return std::nullopt;
+  return TranslatedCall{*text, std::string(syntax::familiarName("rearrange")->help), e.span};
 }
 
-/// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
-std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
-                                                   Beside beside) {
-  if (!callee.method || !callee.name.ends_with("_") || beside != Beside::Statement) return std::nullopt;
-  const Callee other{callee.name.substr(0, callee.name.size() - 1), Form::Method, true};
-  std::string made;
-  for (const ForeignCall* row : syntax::foreignCalls(other.name)) {
-    if (!fits(*row, other) || row->statement) continue;
-    if (const auto found = byRow(*row, e, given, Beside::Nothing)) made = found->text;
-    if (!made.empty()) break;
-  }
-  const std::string name = nameOf(other.name);
-  if (made.empty() && !name.empty() && builtinRow(name)) made = renamed(name, given);
-  if (made.empty()) return std::nullopt;
-  return TranslatedCall{given[0].text + " = " + made, "values do not change in place: assign a new value to a `var`",
-                        e.span};
+/// `torch.device("cuda:0")`, where it is bound as a device line.
+std::optional<TranslatedCall> Translation::deviceCall(const ast::Expr& e) const {
+  if (e.arguments.size() != 1 || e.arguments[0].name || e.arguments[0].value->kind != ExprKind::String)
+    return std::nullopt;
+  std::string device(context_.sources.text(e.arguments[0].value->span));
+  std::erase_if(device, [](char c) { return c == '"' || c == '\''; });
+  if (!ir::DeviceTable::isKind(ir::DeviceTable::kindOf(device))) return std::nullopt;
+  const std::string help(syntax::familiarName("device")->help);
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
+  const bool whole = s && s->value.get() == &e;
+  const std::string& name = !whole ? e.text : s->target ? s->target->text : s->pattern.name.text;
+  if (!whole || name.empty()) return TranslatedCall{device, help, e.span};
+  const bool host = device == ir::DeviceTable::kHost;
+  const std::string line = host ? "device " + name + " = " + device : deviceLine(name, device);
+  return TranslatedCall{line, help, s->span};
 }
 
 std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
@@ -468,7 +482,8 @@ std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
     const size_t at = text.find(std::string(module) + ".");
     const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(text[at - 1])) &&
                                    text[at - 1] != '_' && text[at - 1] != '.');
-    if (apart && unit.file && !scopes_.nameExists(module))
+    if (apart && unit.file && !scopes_.nameExists(module) && !assigns(*unit.file, module) &&
+        !unit.file->lost.contains(module))  // by an import that has an error
       edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
   }
   edits.push_back({call.whole, text});

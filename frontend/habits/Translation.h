@@ -62,9 +62,14 @@ class Translation {
   std::string ownNameIn(std::string_view pattern) const;
   /// The shape of a tensor whose size is known; else empty.
   std::vector<int64_t> shapeOf(const ast::Expr& value) const;
-  bool readsBehind(const ast::Expr& call) const;
+  bool readsAgain(const ast::Expr& call) const;
   std::string dtypeMeant(const ast::Expr& value) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
+  std::optional<TranslatedCall> changedWhereRead(const ast::Expr& e, const Callee& callee, const Given& given,
+                                                 Beside beside);
+  std::string changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
+  std::optional<TranslatedCall> rearrangedCall(const ast::Expr& e);
+  std::optional<TranslatedCall> deviceCall(const ast::Expr& e) const;
   void readThrough(const TranslatedCall& call, std::vector<Edit>& edits) const;
   syntax::ForeignArgument argument(const ast::Expr& value);
   /// The name as TL has it; empty where it has none.

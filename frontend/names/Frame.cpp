@@ -23,7 +23,9 @@ void Frame::endBlock() {
     *bindings_.find(beginOf(it->second.declaration)) = *before;
   }
   for (const auto& [name, binding] : scope.names) {
-    if (binding.span.valid()) ended[name] = binding.span;
+    const Val& v = binding.value;
+    if (binding.span.valid())
+      ended[name] = {binding.span, v.is(Val::Kind::Tensor) ? std::optional(v.tensor->type) : std::nullopt};
   }
   scopes.pop_back();
 }

@@ -48,7 +48,11 @@ struct Frame {
   size_t trees = 0;            ///< that its arguments are made of
   const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
   std::list<Scope> scopes;
-  std::map<std::string, Span> ended;              ///< names of blocks that ended, for notes
+  struct Ended {
+    Span span;
+    std::optional<ir::Type> type;  ///< of a tensor
+  };
+  std::map<std::string, Ended> ended;             ///< names of blocks that ended, for notes
   std::set<std::string, std::less<>> undeclared;  ///< names that were assigned and are none: reported once
 
   /// Binds the name declared at `declared`, in the innermost block. A declaration may be compiled again inside of what

@@ -7,15 +7,20 @@
 #include <utility>
 
 #include "frontend/Context.h"
+#include "frontend/StdModules.h"
+#include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
+#include "syntax/Outline.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -52,6 +57,13 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
 const ast::Stmt* functionAround(const ast::File& file, Span place) {
   const ast::Stmt* s = placeIn(file, place).statement;
   while (s && s->kind != ast::Stmt::Kind::Fn) s = placeIn(file, s->span).outer;
+  return s;
+}
+
+/// The test or bench around a place; null for none.
+const ast::Stmt* testAround(const ast::File& file, Span place) {
+  const ast::Stmt* s = placeIn(file, place).statement;
+  while (s && s->kind != ast::Stmt::Kind::Test && s->kind != ast::Stmt::Kind::Bench) s = placeIn(file, s->span).outer;
   return s;
 }
 
@@ -98,15 +110,40 @@ bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name)
   return found;
 }
 
-/// Whether the file assigns a variable of this name, or a part of it, behind `at`.
+/// Whether a member is taken of the name at `span`: `env.step`.
+bool isReceiver(const ast::File& file, Span span) {
+  const ast::Expr* member = expressionAround(file, span, ast::Expr::Kind::Member);
+  return member && member->args[0]->span == span;
+}
+
+/// The module of the library that has a function of that name: one that is imported, or the only one.
+std::string moduleWith(const Unit& unit, std::string_view name) {
+  std::string found;
+  bool several = false;
+  for (const std::string_view module : stdModuleNames()) {
+    if (!syntax::Outline(*stdModule(module)).describes(name)) continue;
+    if (unit.modules.contains(module)) return std::string(module);
+    several = several || !found.empty();
+    found = module;
+  }
+  return several ? "" : found;
+}
+
+/// The statement that assigns what a call gives to the name at `target`; null for none.
+const ast::Stmt* statementOf(const ast::File& file, Span target) {
+  const ast::Stmt* s = placeIn(file, target).statement;
+  return s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value->kind == ast::Expr::Kind::Call ? s
+                                                                                                            : nullptr;
+}
+
+/// Whether the function at hand, or the script, assigns a variable of this name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   std::set<std::string> names;
   TreeVisitor behind;
   behind.onStatement = [&](const ast::Stmt& s) {
     if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) behind.visit(*s);
+  visitAround(file, at, behind);
   return names.contains(name);
 }
 }  // namespace
@@ -125,7 +162,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   auto d = context_.error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = context_.frame().ended.find(std::string(name));
   if (ended != context_.frame().ended.end())
-    d.note(ended->second, "`" + std::string(name) + "` was bound in a block that has ended");
+    d.note(ended->second.span, "`" + std::string(name) + "` was bound in a block that has ended");
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
@@ -133,7 +170,12 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   // A name that is also read is probably not a misspelling: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
   const bool misspelt = local && local->isVar && !(file && isRead(*context_.frame().unit, span, std::string(name)));
   if (assigned && !misspelt) {
-    if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
+    const ast::Stmt* s = file ? statementOf(*file, span) : nullptr;
+    Translation translation(context_, scopes_);
+    const auto whole = s ? translation.call(*s->value) : std::nullopt;
+    if (whole && !whole->text.empty() && whole->whole == s->span) {  // a device line
+      d.help(whole->help, translation.edits(*whole));
+    } else if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
       const auto& names = several->target->args;
       const bool all = std::all_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
         return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
@@ -159,6 +201,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
     if (auto other = bindsOtherwise(context_, *variable, span))
       d.help(other->text, other->edits);
+    else if (const ast::Stmt* block = testAround(*context_.frame().unit->file, span))
+      d.help("bind it in the `" + std::string(block->kind == ast::Stmt::Kind::Test ? "test" : "bench") +
+             "` too; what it may read is a `const` or a `param`");
     else
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
@@ -167,10 +212,81 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.help(std::string(known->help), {{span, std::string(known->asDType)}});
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
-  } else if (!call || !habits_.offerRewrite(d, *call)) {
-    suggest(d, name, span, scopes_.visibleNames(), known);
+  } else if ((!call || !habits_.offerRewrite(d, *call)) &&
+             (ended == context_.frame().ended.end() || !offerBefore(d, std::string(name), span)) &&
+             ((known && !known->replacement.empty()) || !offerModule(d, name, span))) {
+    std::vector<std::string> names = scopes_.visibleNames();
+    if (file && isReceiver(*file, span))  // of which built-ins have no members
+      std::erase_if(names, [](const std::string& n) { return builtinRow(n) != nullptr; });
+    suggest(d, name, span, names, known);
   }
   return d;
+}
+
+namespace {
+/// What a variable of the type starts from.
+std::string startOf(const ir::Type& t) {
+  const bool isBool = t.dtype == ir::DType::Bool, isPlain = t.dtype == ir::DType::F32;
+  if (t.shape.empty() && isPlain) return "0.0";
+  if (t.shape.empty() && isBool) return "false";
+  if (t.shape.empty() && t.dtype == ir::DType::I64) return "0";
+  std::string shape;
+  for (const int64_t n : t.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(n);
+  if (isBool) return "full([" + shape + "], false)";
+  return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
+}
+
+bool contains(Span outer, Span part) {
+  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
+}
+
+/// How many statements of a block, and of those in it, bind the name.
+size_t timesBound(const ast::Stmt& block, const std::string& name) {
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool binds = s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var;
+    times += binds && !s.pattern.isTuple && s.pattern.name.text == name ? 1 : 0;
+  };
+  visitor.visit(block);
+  return times;
+}
+}  // namespace
+
+bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const {
+  const Frame::Ended& ended = context_.frame().ended.find(name)->second;
+  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::Stmt* binds = file && ended.span.file == use.file ? placeIn(*file, ended.span).statement : nullptr;
+  if (!binds || ended.span.begin > use.begin) return false;
+  const ast::Stmt* block = binds;
+  for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(*file, outer->span).outer)
+    block = outer;
+  const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
+  const bool plain = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
+                     !binds->pattern.isTuple && !binds->type && binds->annotations.empty() && binds->keyword.valid();
+  if (!plain || !ended.type || timesBound(*block, name) != 1) {
+    d.help(help);
+    return true;
+  }
+  d.help(help, {syntax::lineBefore(context_.sources, block->span, "var " + name + " = " + startOf(*ended.type)),
+                {Span{use.file, binds->keyword.begin, binds->pattern.span.begin}, ""}});
+  return true;
+}
+
+bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const {
+  const Unit* unit = context_.frame().unit;
+  if (!unit || !unit->file || isReceiver(*unit->file, span)) return false;
+  const std::string module = moduleWith(*unit, name);
+  if (module.empty()) return false;
+  std::vector<Edit> edits;
+  if (!unit->modules.contains(module) && !unit->file->lost.contains(module)) {  // whose import may have an error
+    if (scopes_.nameExists(module)) return false;
+    edits.push_back(imported(*unit->file, context_.sources.file(unit->source), module));
+  }
+  const std::string path = module + "." + std::string(name);
+  edits.push_back({span, path});
+  d.help("it is in a module: `" + path + "`" + (edits.size() > 1 ? " after `import " + module + "`" : ""), edits);
+  return true;
 }
 
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {
@@ -203,8 +319,17 @@ const ast::Stmt* UnknownNames::wholeStatement(Span name) const {
   return s && s->span == name ? s : nullptr;
 }
 
-void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }
-void UnknownNames::checkNames(const ast::Stmt& fn) { unknownIn().visit(fn); }
+void UnknownNames::checkNames(const ast::Block& block) {
+  TreeVisitor visitor = checking();
+  visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
+  visitor.visit(block);
+}
+
+void UnknownNames::checkNames(const ast::Stmt& fn) {
+  TreeVisitor visitor = checking();
+  visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
+  visitor.visit(fn);
+}
 
 void UnknownNames::checkMarks(const ast::Stmt& fn) {
   for (const ast::Annotation& a : fn.annotations) {
@@ -222,15 +347,43 @@ void UnknownNames::checkMarks(const ast::Stmt& fn) {
   }
 }
 
-TreeVisitor UnknownNames::unknownIn() {
-  TreeVisitor used;
-  used.onExpression = [&](const ast::Expr& e) {
-    const bool known =
-        e.kind != ast::Expr::Kind::Name || e.text == "_" || context_.frame().unit->resolution->definition(e.span);
-    if (!known) unknownName(e.text, e.span);
-    return true;
+bool UnknownNames::meansSomething(const ast::Expr& name) const {
+  return name.text == "_" || context_.frame().unit->resolution->definition(name.span) != nullptr;
+}
+
+TreeVisitor UnknownNames::checking() {
+  TreeVisitor visitor;
+  visitor.onStatement = [this](const ast::Stmt& s) {
+    if (s.kind != ast::Stmt::Kind::Assign || s.op != "=" || !s.target) return;
+    const auto report = [this](const ast::Expr& target) {
+      const bool isName = target.kind == ast::Expr::Kind::Name;
+      if (isName && !meansSomething(target)) unknownName(target.text, target.span, true);
+    };
+    report(*s.target);
+    if (s.target->kind != ast::Expr::Kind::Tuple) return;
+    for (const ast::ExprPtr& part : s.target->args) report(*part);
   };
-  return used;
+  return visitor;
+}
+
+bool UnknownNames::checkExpression(const ast::Expr& e, const TreeVisitor& visitor) {
+  using Kind = ast::Expr::Kind;
+  const bool isCall = e.kind == Kind::Call;
+  const ast::Expr& named = isCall ? *e.args[0] : e;
+  const ast::Expr* root = &named;
+  while (root->kind == Kind::Member) root = root->args[0].get();
+  if (root->kind != Kind::Name || meansSomething(*root)) return true;
+  if (named.kind == Kind::Member) {
+    if (isCall && habits_.foreignCall(e)) return false;
+    if (!habits_.foreignPrefix(named)) return true;
+  } else {
+    unknownName(named.text, named.span, false, isCall ? &e : nullptr);
+  }
+  for (const ast::Argument& a : e.arguments) {
+    if (a.value) visitor.visit(*a.value);
+    if (a.rangeEnd) visitor.visit(*a.rangeEnd);
+  }
+  return false;
 }
 
 }  // namespace tenc::frontend

@@ -32,12 +32,19 @@ class UnknownNames {
   void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
 
  private:
+  /// Adds that a name of a block that has ended is declared before the block, with the variable where that is known.
+  bool offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const;
+  /// Adds the path of what a module of the library declares, with its import; false where none does, or several do.
+  bool offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const;
   /// The statement that is nothing but the name; null for none.
   const ast::Stmt* wholeStatement(Span name) const;
   /// The comparison `name == ...`; null for none.
   const ast::Expr* comparisonAround(Span name) const;
-  /// Reports the names that mean nothing.
-  TreeVisitor unknownIn();
+  bool meansSomething(const ast::Expr& name) const;
+  /// Reports the names that are assigned and mean nothing.
+  TreeVisitor checking();
+  /// Reports a name that means nothing, with the call or the path that it begins; false where nothing below is left.
+  bool checkExpression(const ast::Expr& e, const TreeVisitor& visitor);
 
   Context& context_;
   Scopes& scopes_;

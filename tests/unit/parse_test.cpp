@@ -279,6 +279,20 @@ TEST(Outline, TakesWhatIsNamedAndItsNeeds) {
   EXPECT_EQ(rest.find("fn pair"), std::string::npos);
 }
 
+TEST(Outline, TakesOfAnImportWhatIsWanted) {
+  const std::string text = "import a: one, two, three\n\n## Of it.\nfn use() -> f32 = two()\nfn more() -> f32 = 1.0\n";
+  syntax::Outline outline(text);
+  syntax::Words words = {"three"};
+  EXPECT_EQ(outline.take(words).find("import a:           three"), 0U);
+  words.insert("use");
+  const std::string part = outline.take(words);
+  EXPECT_EQ(part.find("import a:      two"), 0U);
+  EXPECT_EQ(part.find("three"), std::string::npos);
+  EXPECT_TRUE(outline.describes("use"));
+  EXPECT_TRUE(outline.describes("more"));
+  EXPECT_FALSE(outline.describes("two"));
+}
+
 /// Every declaration of the standard library is found by its lines: taken all together they are the whole module.
 TEST(Outline, KnowsEveryDeclarationOfTheLibrary) {
   for (const std::string_view name : frontend::stdModuleNames()) {
@@ -288,15 +302,20 @@ TEST(Outline, KnowsEveryDeclarationOfTheLibrary) {
     syntax::Outline outline(*text);
     syntax::Words words;
     std::multiset<std::string> names, found;
-    for (const auto& s : whole.file->statements) names.insert(s->name.text);
+    const auto add = [](const ast::Stmt& s, std::multiset<std::string>& to) {
+      for (const ast::Name& n : s.names) to.insert(n.text);  // an import may come in several parts
+      if (s.names.empty()) to.insert(s.name.text);
+    };
+    for (const auto& s : whole.file->statements) add(*s, names);
     // Name by name, so that each is taken for its own sake or for another's.
     for (const auto& s : whole.file->statements) {
       words.insert(s->name.text);
+      for (const ast::Name& n : s->names) words.insert(n.text);
       const std::string part = outline.take(words);
       if (part.empty()) continue;
       const Parsed parsed(part);
       EXPECT_TRUE(parsed.diags.ok()) << name;
-      for (const auto& t : parsed.file->statements) found.insert(t->name.text);
+      for (const auto& t : parsed.file->statements) add(*t, found);
     }
     EXPECT_EQ(found, names) << name;
   }

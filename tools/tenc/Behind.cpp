@@ -116,6 +116,15 @@ class Rounds {
     return text;
   }
 
+  /// The error of the first round that says the same at the same place, without an edit.
+  std::optional<size_t> alreadySaid(const Diagnostic& d) const {
+    const auto& all = session_.diags().all();
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Diagnostic& o) {
+      return o.code == d.code && o.span == d.span && o.message == d.message && !firstMend(o);
+    });
+    return same == all.end() ? std::nullopt : std::optional(static_cast<size_t>(same - all.begin()));
+  }
+
   void report() {
     std::vector<Diagnostic> behind;
     for (size_t i = 0; i < findings_.size(); ++i) {
@@ -123,7 +132,10 @@ class Rounds {
       const size_t group = mended_.groupOf(i);
       const Help whole{saidOf(group), mended_.editsOf(group, script_)};
       if (f.round > 0) {
-        if (group == i && !whole.edits.empty()) {
+        if (group != i || whole.edits.empty()) continue;
+        if (const auto same = alreadySaid(f.diagnostic)) {  // what mends it is known only now
+          session_.diags().setHelps(*same, {whole});
+        } else {
           f.diagnostic.helps = {whole};
           behind.push_back(std::move(f.diagnostic));
         }

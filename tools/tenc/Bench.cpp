@@ -7,6 +7,7 @@
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/Profile.h"
 #include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
@@ -47,8 +48,8 @@ int benchCommand(Session& session, const CommandLine& line) {
         std::printf("{\"name\": %s, \"median_ms\": %.6g, \"min_ms\": %.6g, \"rounds\": %d}\n",
                     jsonQuote(bench.title).c_str(), b.medianMs, b.minMs, b.rounds);
       } else {
-        std::printf("bench %-32s median %10.4f ms   min %10.4f ms   %d rounds\n", forTerminal(bench.title).c_str(),
-                    b.medianMs, b.minMs, b.rounds);
+        std::printf("bench %-32s median %10s   min %10s   %d rounds\n", forTerminal(bench.title).c_str(),
+                    formatSeconds(b.medianMs / 1e3).c_str(), formatSeconds(b.minMs / 1e3).c_str(), b.rounds);
       }
     }
     std::fflush(stdout);

@@ -112,6 +112,12 @@ std::string ModuleDocs::overview(const std::string& name) {
     else
       entries.push_back({name + "." + s->name.text, firstSentence(s->doc)});
   }
+  for (const auto& s : file->statements) {
+    if (s->kind != Kind::Import || s->names.empty()) continue;
+    std::string names;
+    for (const ast::Name& n : s->names) names += (names.empty() ? "" : ", ") + n.text;
+    entries.push_back({name + "." + names, "Of the module `" + s->path.back().text + "`."});
+  }
   std::string text;
   for (const Entry& e : entries) text += e.names + "\n    " + e.doc + "\n";
   return text;

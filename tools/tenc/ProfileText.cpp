@@ -47,7 +47,7 @@ std::string placeText(const LineProfile& l, const SourceManager& sources) {
 double roofShare(const LineProfile& l) { return l.seconds > 0 ? l.ideal / l.seconds : 0; }
 
 std::string formatSeconds(double s) {
-  if (s < 999.5e-9) return formatted("%.0f ns", s * 1e9);
+  if (s < 999.5e-9) return formatted("%.3g ns", s * 1e9);
   if (s < 999.5e-6) return formatted("%.3g us", s * 1e6);
   if (s < 0.9995) return formatted("%.3g ms", s * 1e3);
   return formatted(s < 100 ? "%.3g s" : "%.0f s", s);

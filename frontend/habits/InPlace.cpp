@@ -1,0 +1,103 @@
+// Methods of PyTorch that change their tensor, `x.exp_()`, written as what assigns it or gives a new one.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "frontend/Context.h"
+#include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Places.h"
+#include "frontend/habits/Translation.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
+
+/// The loop around a place; null for none.
+const ast::Stmt* loopAround(const ast::File& file, Span part) {
+  const ast::Stmt* s = placeIn(file, part).statement;
+  while (s && s->kind != StmtKind::For && s->kind != StmtKind::While) s = placeIn(file, s->span).outer;
+  return s;
+}
+}  // namespace
+
+/// The value that the method gives its tensor; empty where TL has no such operation.
+std::string Translation::changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside) {
+  const Callee plain{callee.name.substr(0, callee.name.size() - 1), Form::Method, true};
+  for (const Callee& c : {callee, plain}) {
+    for (const syntax::ForeignCall* row : syntax::foreignCalls(c.name)) {
+      if (!fits(*row, c) || row->statement) continue;
+      if (const auto found = byRow(*row, e, given, beside); found && !found->text.empty()) return found->text;
+    }
+  }
+  const std::string name = nameOf(plain.name);
+  if (!name.empty() && builtinRow(name)) return renamed(name, given);
+  const bool named = std::any_of(given.begin(), given.end(), [](const auto& a) { return !a.name.empty(); });
+  WrittenCall written{plain.name, true, {}, beside};
+  for (const syntax::ForeignArgument& a : given) written.operands.push_back({a.text, a.compound});
+  return named ? "" : rewritten(written).value_or("");
+}
+
+/// Whether the script reads what a method changes behind the call, or in the next trip of its loop.
+bool Translation::readsAgain(const ast::Expr& call) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr& changed = *call.args[0]->args[0];
+  if (!file || changed.kind != ExprKind::Name) return false;
+  const ast::Stmt* loop = loopAround(*file, call.span);
+  const ast::Stmt* bound = boundBefore(*file, changed.text, call.span.begin);
+  if (loop && !(bound && bound->span.begin > loop->span.begin)) return true;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ExprKind::Name && e.text == changed.text && e.span.begin >= call.span.end);
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
+
+/// `let y = x.exp_()` as `x = exp(x); let y = x`, and `f(zeros([3]).fill_(1.0))` as the value.
+std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, const Callee& callee,
+                                                            const Given& given, Beside beside) {
+  const std::string made = changed(e, callee, given, beside);
+  if (made.empty()) return std::nullopt;
+  const ast::Expr& receiver = *e.args[0]->args[0];
+  const syntax::Familiar* known = syntax::familiarName(callee.name);
+  const std::string help(known && !known->help.empty() ? known->help : kInPlace);
+  TranslatedCall value{made, help, e.span};
+  const bool place =
+      receiver.kind == ExprKind::Name || receiver.kind == ExprKind::Index || receiver.kind == ExprKind::Member;
+  if (!place || (receiver.kind == ExprKind::Name && !readsAgain(e))) return value;
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
+  const bool whole = s && s->value.get() == &e && s->annotations.empty() &&
+                     (s->kind == StmtKind::Let || s->kind == StmtKind::Var || s->kind == StmtKind::Assign);
+  if (receiver.kind != ExprKind::Name || !whole) return TranslatedCall{"", help, e.span};
+  const std::string& x = receiver.text;
+  const Span before{e.span.file, s->span.begin, e.span.begin}, after{e.span.file, e.span.end, s->span.end};
+  const std::string rest = std::string(context_.sources.text(before)) + x + std::string(context_.sources.text(after));
+  return TranslatedCall{x + " = " + made + "; " + rest, help, s->span};
+}
+
+/// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
+std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
+                                                   Beside beside) {
+  if (!callee.method || !callee.name.ends_with("_") || beside != Beside::Statement) return std::nullopt;
+  const WrittenCall written = [&] {
+    WrittenCall w{callee.name, true, {}, beside};
+    for (const syntax::ForeignArgument& a : given) w.operands.push_back({a.text, a.compound});
+    return w;
+  }();
+  if (patternOf(written)) return std::nullopt;  // `x += 1` of its own
+  const std::string made = changed(e, callee, given, Beside::Nothing);
+  if (made.empty()) return std::nullopt;
+  return TranslatedCall{given[0].text + " = " + made, std::string(kInPlace), e.span};
+}
+
+}  // namespace tenc::frontend

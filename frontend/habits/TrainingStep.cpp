@@ -1,0 +1,344 @@
+#include "frontend/habits/TrainingStep.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+#include "syntax/StatementEdits.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+using Statements = std::vector<ast::StmtPtr>;
+using NameSet = std::set<std::string>;
+
+NameSet namesRead(const ast::Stmt& s) {
+  NameSet names;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ExprKind::Name) names.insert(e.text);
+    return true;
+  };
+  visitor.visit(s);
+  return names;
+}
+
+bool meet(const NameSet& a, const NameSet& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& n) { return b.contains(n); });
+}
+
+void addBound(const ast::Pattern& p, NameSet& names) {
+  if (!p.isTuple) names.insert(p.name.text);
+  for (const ast::Pattern& part : p.elements) addBound(part, names);
+}
+NameSet boundBy(const ast::Stmt& s) {
+  NameSet names;
+  if (s.kind == StmtKind::Let || s.kind == StmtKind::Var) addBound(s.pattern, names);
+  return names;
+}
+
+NameSet assignedBy(const ast::Stmt& s) {
+  NameSet names;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& part) { assignedNames(part, names); };
+  visitor.visit(s);
+  return names;
+}
+bool isAssigned(const ast::Stmt& s, const std::string& name) {
+  return s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name && s.target->text == name;
+}
+/// `(m, s) = optim.step(s, m, g)`: through which no derivative goes.
+bool isUpdate(const ast::Stmt& s) {
+  return s.kind == StmtKind::Assign && s.value && s.value->kind == ExprKind::Call && s.value->args[0]->text == "step";
+}
+
+/// `name.method()`, with options alone, as a whole statement; the call, or null.
+const ast::Expr* calledAlone(const ast::Stmt& s, std::string_view method) {
+  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return nullptr;
+  const ast::Expr& callee = *s.value->args[0];
+  const bool plain = callee.kind == ExprKind::Member && callee.text == method && callee.args[0]->kind == ExprKind::Name;
+  const auto& all = s.value->arguments;
+  const bool named = std::all_of(all.begin(), all.end(), [](const ast::Argument& a) { return a.name.has_value(); });
+  return plain && named ? s.value.get() : nullptr;
+}
+
+/// The model in what binds an optimiser: `optim.adam(m)`, `optim.adam(m.parameters())`.
+const ast::Expr* modelOf(const ast::Stmt& optimiser) {
+  const ast::Expr* made = optimiser.value.get();
+  if (!made || made->kind != ExprKind::Call || made->arguments.empty() || made->arguments[0].name) return nullptr;
+  const ast::Expr* m = made->arguments[0].value.get();
+  if (m && m->kind == ExprKind::Call && m->args[0]->kind == ExprKind::Member && m->args[0]->text == "parameters")
+    m = m->args[0]->args[0].get();
+  return m && m->kind == ExprKind::Name ? m : nullptr;
+}
+
+/// The norm that `clip_grad_norm_(m.parameters(), 1.0)` leaves; null for another statement.
+const ast::Expr* mostNorm(const ast::Stmt& s) {
+  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return nullptr;
+  const bool clips = s.value->args[0]->text == "clip_grad_norm_" || s.value->args[0]->text == "clip_grad_norm";
+  return clips && s.value->arguments.size() == 2 ? s.value->arguments[1].value.get() : nullptr;
+}
+
+size_t placeAmong(const Statements& among, const ast::Stmt* s) {
+  return static_cast<size_t>(
+      std::find_if(among.begin(), among.end(), [&](const ast::StmtPtr& p) { return p.get() == s; }) - among.begin());
+}
+
+/// One step, as its statements stand in a block.
+struct Step {
+  const Statements& among;
+  size_t loss, backward, update;  ///< places of the statements
+  std::string model, optimiser, name;
+  const ast::Expr* call;             ///< `opt.step()`
+  const ast::Stmt* block = nullptr;  ///< the loop that the statements stand in
+  const ast::Stmt* clips = nullptr;  ///< `clip_grad_norm_(m.parameters(), 1.0)`
+
+  /// The statements before the loss that it needs and that depend on the model, in order; nothing where what they
+  /// give is not that of their place.
+  std::optional<std::vector<size_t>> dependent() const {
+    NameSet tainted{model}, changed;
+    std::vector<size_t> all, kept;
+    for (size_t i = 0; i < loss; ++i) {
+      if (!among[i]) return std::nullopt;
+      const ast::Stmt& s = *among[i];
+      if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s)) continue;
+      if (s.kind != StmtKind::Let) {
+        changed.merge(assignedBy(s));
+        continue;
+      }
+      tainted.merge(boundBy(s));
+      all.push_back(i);
+    }
+    NameSet needed = namesRead(*among[loss]);
+    for (size_t k = all.size(); k-- > 0;) {
+      if (!meet(boundBy(*among[all[k]]), needed)) continue;
+      needed.merge(namesRead(*among[all[k]]));
+      kept.insert(kept.begin(), all[k]);
+    }
+    const auto changesLater = [&](size_t k) {
+      for (size_t i = k + 1; i < loss; ++i)
+        if (meet(assignedBy(*among[i]), namesRead(*among[k]))) return true;
+      return false;
+    };
+    if (meet(changed, needed) || std::any_of(kept.begin(), kept.end(), changesLater)) return std::nullopt;
+    return kept;
+  }
+  /// Whether a statement from `begin` up to `end` that is not moved reads a name.
+  bool isRead(const std::string& read, size_t begin, size_t end, const std::vector<size_t>& moved) const {
+    for (size_t k = begin; k < std::min(end, among.size()); ++k) {
+      if (k == loss || std::find(moved.begin(), moved.end(), k) != moved.end() || !among[k]) continue;
+      if (namesRead(*among[k]).contains(read)) return true;
+    }
+    return false;
+  }
+};
+
+std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
+  const StatementPlace at = placeIn(file, backward.span);
+  if (!at.statement || !at.among || calledAlone(*at.statement, "backward") != &backward || !backward.arguments.empty())
+    return std::nullopt;
+  const Statements& among = *at.among;
+  const std::string& loss = backward.args[0]->args[0]->text;
+  const size_t b = placeAmong(among, at.statement);
+  size_t l = b, u = b;
+  for (size_t i = 0; i < b; ++i)
+    if (among[i] && (boundBy(*among[i]).contains(loss) || isAssigned(*among[i], loss))) l = i;
+  const ast::Expr* call = nullptr;
+  for (size_t i = b + 1; i < among.size() && !call; ++i) {
+    call = among[i] ? calledAlone(*among[i], "step") : nullptr;
+    u = i;
+  }
+  if (l == b || b >= among.size() || !call || among[l]->kind == StmtKind::Var || among[l]->pattern.isTuple)
+    return std::nullopt;
+  const std::string& optimiser = call->args[0]->args[0]->text;
+  const ast::Stmt* made = boundBefore(file, optimiser, backward.span.begin);
+  const ast::Expr* model = made ? modelOf(*made) : nullptr;
+  if (!model) return std::nullopt;
+  Step step{among, l, b, u, model->text, optimiser, loss, call};
+  const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
+  if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
+  for (size_t i = b + 1; i < u; ++i)
+    if (among[i] && mostNorm(*among[i])) step.clips = among[i].get();
+  return step;
+}
+
+}  // namespace
+
+namespace {
+/// Whether the file names layers that do something else while a network is trained.
+bool trainsOtherwise(const ast::File& file) {
+  constexpr std::string_view kLayers[] = {"BatchNorm", "batch_norm", "Dropout", "dropout"};
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool names = e.kind == ExprKind::Name || e.kind == ExprKind::Member;
+    for (const std::string_view layer : kLayers) found = found || (names && e.text.find(layer) != std::string::npos);
+    return !found;
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
+
+/// Writes what takes the place of a step's statements.
+class Writer {
+ public:
+  Writer(const SourceManager& sources, const ast::File& file, const Step& step, std::vector<size_t> moved)
+      : sources_(sources), file_(file), step_(step), moved_(std::move(moved)) {}
+
+  std::optional<Help> help() {
+    const bool trains = trainsOtherwise(file_);
+    if (trains && !callInTraining())
+      return Help{
+          "a gradient is a value, and layers that differ in training are called by `nn.train`: "
+          "`let ((loss, trained), g) = value_and_grad(f, aux: true)(m)`, with `nn.train(m, x)` in `f`",
+          {}};
+    const ast::Stmt& loss = *step_.among[step_.loss];
+    const std::string g = free("g", "gradient"), &m = step_.model, &s = step_.optimiser;
+    const std::string value = lossText();
+    for (const size_t i : moved_) place(i);
+    if (trains) given_.push_back(trained_);
+    std::string all = given_.empty() ? "" : given_[0];
+    for (size_t i = 1; i < given_.size(); ++i) all += ", " + given_[i];
+    if (given_.size() > 1) all = "(" + all + ")";
+    const std::string body = all.empty() ? value : "(" + value + ", " + all + ")";
+    inside_ += last_;
+    const std::string function =
+        inside_.empty() ? body : "{\n" + inside_ + margin() + "    " + body + "\n" + margin() + "}";
+    std::string name = step_.name, kept;
+    const bool isVariable = loss.kind == StmtKind::Assign;
+    if (isVariable || isReadBehind()) {  // the last one
+      name = free("now", "value");
+      kept = "\n" + margin() + step_.name + " = " + name;
+    }
+    if (!isVariable && !kept.empty()) {
+      edits_.push_back(syntax::lineBefore(sources_, step_.block->span, "var " + step_.name + " = 0.0"));
+    }
+    const std::string names = all.empty() ? name : "(" + name + ", " + all + ")";
+    edits_.push_back({loss.span, "let (" + names + ", " + g + ") = value_and_grad(|" + m + "| " + function +
+                                     (all.empty() ? "" : ", aux: true") + ")(" + m + ")" + kept});
+    edits_.push_back(syntax::removed(sources_, step_.among[step_.backward]->span));
+    if (step_.clips)
+      edits_.push_back(
+          {step_.clips->span, "let clipped = optim.clip_norm(" + g + ", " + text(mostNorm(*step_.clips)->span) + ")"});
+    std::string options;
+    for (const ast::Argument& a : step_.call->arguments) options += ", " + text(a.span);
+    edits_.push_back({step_.among[step_.update]->span, "(" + m + ", " + s + ") = optim.step(" + s + ", " +
+                                                           (trains ? trained_ : m) + ", " +
+                                                           (step_.clips ? "clipped" : g) + options + ")"});
+    return Help{"a gradient is a value, which `value_and_grad` gives and `optim.step` takes", std::move(edits_)};
+  }
+
+ private:
+  std::string text(Span s) const { return std::string(sources_.text(s)); }
+  std::string free(const char* name, const char* other) const { return timesNamed(file_, name) == 0 ? name : other; }
+  /// A text with a part of it written otherwise.
+  std::string replaced(Span whole, Span part, const std::string& by) const {
+    return text({whole.file, whole.begin, part.begin}) + by + text({whole.file, part.end, whole.end});
+  }
+  /// The blanks before the loss.
+  std::string margin() const {
+    const Span loss = step_.among[step_.loss]->span;
+    const SourceFile& source = sources_.file(loss.file);
+    const std::string before = text({loss.file, source.lineStart(source.position(loss.begin).line), loss.begin});
+    return before.find_first_not_of(" \t") == std::string::npos ? before : "";
+  }
+
+  /// Whether the loss is read behind the loop, where its name has ended.
+  bool isReadBehind() const {
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      found = found || (e.kind == ExprKind::Name && e.text == step_.name && e.span.begin >= step_.block->span.end);
+      return true;
+    };
+    const ast::Stmt* around = step_.block ? placeIn(file_, step_.block->span).outer : nullptr;
+    if (around) visitor.visit(*around);
+    for (const ast::StmtPtr& s : file_.statements)
+      if (s && step_.block && !around && s->kind != StmtKind::Fn) visitor.visit(*s);
+    return found;
+  }
+
+  /// The one call of the model in what makes the loss; false where there are several, or other arguments than one.
+  bool callInTraining() {
+    std::vector<const ast::Expr*> calls;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      const bool isModel = e.kind == ExprKind::Name && e.text == step_.model;
+      if (isModel) calls.push_back(nullptr);  // whatever is done with it
+      if (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name && e.args[0]->text == step_.model &&
+          e.arguments.size() == 1 && !e.arguments[0].name && e.arguments[0].value)
+        calls.push_back(&e);
+      return true;
+    };
+    for (const size_t i : moved_) visitor.visit(*step_.among[i]);
+    visitor.visit(*step_.among[step_.loss]);
+    trained_ = free("trained", "changed");
+    if (calls.size() == 2) inTraining_ = calls[0] ? calls[0] : calls[1];
+    return inTraining_ != nullptr;
+  }
+  std::string trainingCall() const {
+    return "nn.train(" + step_.model + ", " + text(inTraining_->arguments[0].value->span) + ")";
+  }
+  bool holds(Span whole) const {
+    return inTraining_ && whole.begin <= inTraining_->span.begin && inTraining_->span.end <= whole.end;
+  }
+
+  /// What the loss is, with the call in training before it where it stands in it.
+  std::string lossText() {
+    const Span value = step_.among[step_.loss]->value->span;
+    if (!holds(value)) return text(value);
+    const std::string output = free("output", "predicted");
+    last_ = margin() + "    let (" + output + ", " + trained_ + ") = " + trainingCall() + "\n";
+    return replaced(value, inTraining_->span, output);
+  }
+
+  /// Moves one of the statements into the function, and sees to it that its names are there behind it.
+  void place(size_t i) {
+    const ast::Stmt& s = *step_.among[i];
+    std::string own = text(s.span);
+    if (holds(s.span) && s.value.get() == inTraining_) {
+      own = "let (" + text(s.pattern.span) + ", " + trained_ + ") = " + trainingCall();
+    } else if (holds(s.span)) {
+      const std::string output = free("output", "predicted");
+      inside_ += margin() + "    let (" + output + ", " + trained_ + ") = " + trainingCall() + "\n";
+      own = replaced(s.span, inTraining_->span, output);
+    }
+    inside_ += margin() + "    " + own + "\n";
+    const NameSet bound = boundBy(s);
+    const auto isReadBefore = [&](const std::string& n) { return step_.isRead(n, i + 1, step_.loss, moved_); };
+    if (std::any_of(bound.begin(), bound.end(), isReadBefore)) return;  // it stays there too
+    edits_.push_back(syntax::removed(sources_, s.span));
+    for (const std::string& n : bound)
+      if (step_.isRead(n, step_.loss, step_.among.size(), moved_)) given_.push_back(n);
+  }
+
+  const SourceManager& sources_;
+  const ast::File& file_;
+  const Step& step_;
+  const std::vector<size_t> moved_;
+  const ast::Expr* inTraining_ = nullptr;
+  std::string trained_, inside_, last_;
+  std::vector<std::string> given_;  ///< names that the function gives beside the loss
+  std::vector<Edit> edits_;
+};
+}  // namespace
+
+std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
+  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const std::optional<Step> step = file ? stepAt(*file, backward) : std::nullopt;
+  const auto moved = step ? step->dependent() : std::nullopt;
+  return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,332 @@
+#include "syntax/ForeignClass.h"
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+namespace tenc::syntax {
+
+namespace {
+
+constexpr size_t kMostFields = 26;  ///< each type has a letter
+
+bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0) s.remove_prefix(1);
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back())) != 0) s.remove_suffix(1);
+  return s;
+}
+
+std::string_view wordAt(std::string_view s) {
+  size_t n = 0;
+  while (n < s.size() && isWord(s[n])) ++n;
+  return s.substr(0, n);
+}
+
+bool mentions(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !isWord(text[at - 1])) && (end == text.size() || !isWord(text[end]))) return true;
+  }
+  return false;
+}
+
+/// The parts between commas that stand in no brackets.
+std::vector<std::string_view> parts(std::string_view list) {
+  std::vector<std::string_view> found;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    if (i == list.size() || (list[i] == ',' && depth == 0)) {
+      if (const auto part = trimmed(list.substr(begin, i - begin)); !part.empty()) found.push_back(part);
+      begin = i + 1;
+    } else {
+      depth += std::string_view("([{").find(list[i]) != std::string_view::npos ? 1 : 0;
+      depth -= std::string_view(")]}").find(list[i]) != std::string_view::npos ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+struct Line {
+  size_t begin = 0, end = 0;  ///< without the break
+  size_t indent = 0;
+  bool empty = true;
+};
+
+/// A number that is a dim of the type.
+struct Size {
+  std::string field, value;
+};
+using Field = std::pair<std::string, std::string>;  ///< with its value
+
+class Reader {
+ public:
+  Reader(std::string_view text, size_t begin) : text_(text), at_(begin) { own_ = columnOf(begin); }
+
+  std::optional<ClassAsStruct> read() {
+    if (!header()) return std::nullopt;
+    while (const auto line = next()) {
+      const std::string_view s = content(*line);
+      if (s.starts_with("\"\"\"") || s.starts_with("'''")) {
+        if (s.size() < 6 || s.find(s.substr(0, 3), 3) == std::string_view::npos) return std::nullopt;
+        continue;
+      }
+      if (s.starts_with('#')) continue;
+      if (!s.starts_with("def ") || !method(*line)) return std::nullopt;
+    }
+    if (fields_.empty() || fields_.size() > kMostFields) return std::nullopt;
+    return ClassAsStruct{last_, written()};
+  }
+
+ private:
+  size_t columnOf(size_t at) const { return at - (text_.substr(0, at).rfind('\n') + 1); }  // npos + 1: the first line
+  std::string_view content(const Line& l) const { return trimmed(text_.substr(l.begin, l.end - l.begin)); }
+
+  /// The next line of the class that is not empty; nothing behind the last.
+  std::optional<Line> peek() const {
+    for (size_t at = at_; at < text_.size();) {
+      Line l{at, std::min(text_.find('\n', at), text_.size())};
+      const std::string_view s = text_.substr(l.begin, l.end - l.begin);
+      l.indent = std::min(s.find_first_not_of(" \t"), s.size());
+      l.empty = trimmed(s).empty();
+      if (!l.empty) return l.indent > own_ ? std::optional(l) : std::nullopt;
+      at = l.end + 1;
+    }
+    return std::nullopt;
+  }
+  std::optional<Line> next() {
+    const auto line = peek();
+    if (!line) return std::nullopt;
+    last_ = line->end;
+    at_ = line->end + 1;
+    return line;
+  }
+  /// The line with those that its brackets take in.
+  std::string logical(const Line& first) {
+    std::string s(content(first));
+    const auto open = [&] {
+      return std::count_if(s.begin(), s.end(), [](char c) { return c == '(' || c == '[' || c == '{'; }) -
+             std::count_if(s.begin(), s.end(), [](char c) { return c == ')' || c == ']' || c == '}'; });
+    };
+    while (open() > 0) {
+      const auto more = next();
+      if (!more) break;
+      s += " " + std::string(content(*more));
+    }
+    return s;
+  }
+
+  bool header() {
+    const size_t end = std::min(text_.find('\n', at_), text_.size());
+    std::string_view s = text_.substr(at_, end - at_);
+    if (!s.starts_with("class ")) return false;
+    s = trimmed(s.substr(6));
+    name_ = wordAt(s);
+    s = trimmed(s.substr(name_.size()));
+    at_ = end + 1;
+    return !name_.empty() && s.starts_with('(') && s.ends_with("Module):");
+  }
+
+  /// The parameters behind `self`, without types; nothing where there is no `self`.
+  static std::optional<std::string> parameters(std::string_view list, bool areStatic) {
+    const std::vector<std::string_view> all = parts(list);
+    if (all.empty() || all[0] != "self") return std::nullopt;
+    std::string text;
+    for (size_t i = 1; i < all.size(); ++i) {
+      const std::string_view name = wordAt(all[i]);
+      const size_t equals = all[i].find('=');
+      if (name.empty()) return std::nullopt;  // *args
+      text += (text.empty() ? "" : ", ") + std::string(areStatic ? "static " : "") + std::string(name);
+      if (equals != std::string_view::npos) text += " = " + std::string(trimmed(all[i].substr(equals + 1)));
+    }
+    return text;
+  }
+
+  bool method(const Line& line) {
+    const std::string head = logical(line);
+    const std::string_view name = wordAt(std::string_view(head).substr(4));
+    const size_t open = head.find('('), close = head.rfind(')');
+    if (open == std::string::npos || close == std::string::npos || head.back() != ':') return false;
+    const std::string_view list = std::string_view(head).substr(open + 1, close - open - 1);
+    const bool makes = name == "__init__";
+    const auto taken = parameters(list, makes);
+    if (!taken || (!makes && name.starts_with("__"))) return false;
+    if (makes) {
+      made_ = *taken;
+      return constructor(line.indent);
+    }
+    std::string text;
+    while (const auto body = peek()) {
+      if (body->indent <= line.indent) break;
+      next();
+      const size_t from = body->begin + std::min(body->indent, line.indent - own_);
+      text += "\n" + std::string(text_.substr(from, body->end - from));
+    }
+    methods_.push_back({name == "forward" ? "call" : std::string(name), *taken, text});
+    return !text.empty();
+  }
+
+  bool constructor(size_t indent) {
+    while (const auto line = peek()) {
+      if (line->indent <= indent) break;
+      const std::string s = logical(*next());
+      if (s.starts_with("super(") || s.starts_with('#')) continue;
+      if (s.starts_with("if ") && s.back() == ':') {
+        if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
+        continue;
+      }
+      const auto set = assigned(s);
+      if (!set) return false;
+      if (isSize(set->second))
+        sizes_.push_back({set->first, set->second});
+      else
+        fields_.push_back(*set);
+    }
+    return std::all_of(fields_.begin(), fields_.end(),
+                       [](const Field& f) { return f.second.ends_with(')') || f.second.starts_with("if "); });
+  }
+
+  /// The field and the value of `self.f = v`; nothing for another statement.
+  std::optional<Field> assigned(const std::string& s) const {
+    if (!s.starts_with("self.")) return std::nullopt;
+    const std::string field(wordAt(std::string_view(s).substr(5)));
+    const std::string_view rest = trimmed(std::string_view(s).substr(5 + field.size()));
+    if (field.empty() || !rest.starts_with('=') || rest.starts_with("==")) return std::nullopt;
+    std::string value(trimmed(rest.substr(1)));
+    for (const Size& size : sizes_) replace(value, "self." + size.field, "(" + size.value + ")");
+    if (mentions(value, "self")) return std::nullopt;
+    return Field{field, value};
+  }
+
+  /// The fields of a branch, by name.
+  std::optional<std::vector<Field>> branch(size_t indent) {
+    std::vector<Field> set;
+    while (const auto line = peek()) {
+      if (line->indent <= indent) break;
+      const auto field = assigned(logical(*next()));
+      if (!field || isSize(field->second)) return std::nullopt;
+      set.push_back(*field);
+    }
+    return set;
+  }
+
+  /// `if c:` with fields in its branches: each is what the condition chooses.
+  bool chosen(std::string condition, size_t indent) {
+    for (const Size& size : sizes_) replace(condition, "self." + size.field, "(" + size.value + ")");
+    const auto then = branch(indent);
+    std::optional<std::vector<Field>> otherwise = std::vector<Field>();
+    if (const auto line = peek(); line && line->indent == indent && content(*line) == "else:") {
+      next();
+      otherwise = branch(indent);
+    }
+    if (!then || !otherwise || mentions(condition, "self")) return false;
+    const auto named = [](std::vector<Field>& list, const std::string& name) {
+      return std::find_if(list.begin(), list.end(), [&](const Field& f) { return f.first == name; });
+    };
+    for (const Field& f : *otherwise) {
+      const auto before = named(fields_, f.first);
+      if (before != fields_.end()) fields_.erase(before);
+      fields_.push_back(f);
+    }
+    for (const Field& f : *then) {
+      const auto before = named(fields_, f.first);
+      if (before == fields_.end()) return false;
+      before->second = "if " + condition + " { " + f.second + " } else { " + before->second + " }";
+    }
+    // What the other branch alone sets has no value in this one.
+    return std::all_of(otherwise->begin(), otherwise->end(), [&](const Field& f) {
+      return std::any_of(then->begin(), then->end(), [&](const Field& t) { return t.first == f.first; });
+    });
+  }
+
+  /// `n_heads`, `d_model // n_heads`: a number that is known where the network is made, a dim of its type.
+  static bool isSize(std::string_view value) {
+    const auto fits = [](char c) { return isWord(c) || std::string_view(" +-*/()").find(c) != std::string_view::npos; };
+    const size_t bracket = value.find('(');
+    const bool calls = bracket != std::string_view::npos && bracket > 0 && isWord(value[bracket - 1]);
+    return !calls && value != "True" && value != "False" && value != "None" &&
+           std::all_of(value.begin(), value.end(), fits);
+  }
+  static void replace(std::string& text, const std::string& word, const std::string& by) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+      const size_t end = at + word.size();
+      const bool whole = (at == 0 || !isWord(text[at - 1])) && (end == text.size() || !isWord(text[end]));
+      if (whole) text.replace(at, word.size(), by);
+      at += whole ? by.size() : word.size();
+    }
+  }
+  /// `NHeads` for `n_heads`.
+  static std::string dimOf(const std::string& field) {
+    std::string name = field.size() == 1 ? "Dim" : "";
+    for (size_t i = 0; i < field.size(); ++i) {
+      const bool begins = i == 0 || field[i - 1] == '_';
+      if (field[i] != '_')
+        name += static_cast<char>(begins ? std::toupper(static_cast<unsigned char>(field[i])) : field[i]);
+    }
+    return name;
+  }
+  /// The dims of the type in brackets; empty for none.
+  std::string dims() const {
+    std::string list;
+    for (const Size& size : sizes_) list += (list.empty() ? "" : ", ") + dimOf(size.field);
+    return list.empty() ? "" : "[" + list + "]";
+  }
+
+  std::string written() const {
+    std::string types, values, declared, built;
+    for (const Size& size : sizes_) {
+      types += dimOf(size.field) + ", ";
+      values += (values.empty() ? "" : ", ") + size.value;
+    }
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const std::string comma = i == 0 ? "" : ", ", type(1, static_cast<char>('A' + i));
+      types += comma + type + ": tree";
+      declared += comma + fields_[i].first + ": " + type;
+      built += "    " + fields_[i].first + ": " + fields_[i].second + ",\n";
+    }
+    std::string maker = snakeCase(name_);
+    if (mentions(text_, maker)) maker = "new_" + maker;
+    const std::string name(name_);
+    return "struct " + name + "[" + types + "] { " + declared + " }\n\nfn " + maker + "(" + made_ + ") = " + name +
+           (values.empty() ? "" : "[" + values + "]") + " {\n" + built + "}" + methods();
+  }
+
+  std::string methods() const {
+    std::string all;
+    for (const Method& m : methods_) {
+      std::string body = m.body;
+      for (const Size& size : sizes_) replace(body, "self." + size.field, dimOf(size.field));
+      all += "\n\nfn " + m.name + dims() + "(self: " + std::string(name_) + dims() +
+             (m.parameters.empty() ? "" : ", " + m.parameters) + ") {" + body + "\n}";
+    }
+    return all;
+  }
+
+  std::string_view text_, name_;
+  size_t at_ = 0, own_ = 0, last_ = 0;
+  struct Method {
+    std::string name, parameters, body;
+  };
+  std::vector<Size> sizes_;
+  std::vector<Field> fields_;
+  std::vector<Method> methods_;
+  std::string made_;
+};
+
+}  // namespace
+
+std::string snakeCase(std::string_view name) {
+  const auto isUpper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
+  std::string snake;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && isUpper(name[i]) && !isUpper(name[i - 1]) && name[i - 1] != '_') snake += '_';
+    snake += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return snake;
+}
+
+std::optional<ClassAsStruct> classAsStruct(std::string_view text, size_t begin) { return Reader(text, begin).read(); }
+
+}  // namespace tenc::syntax
