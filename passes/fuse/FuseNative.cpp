@@ -60,12 +60,16 @@ bool isSingleElementView(const Op& op) {
   });
 }
 
+/// A hint that the pages of a row will be wanted. A native loop is not interrupted for it.
+bool isHint(const Op& op) { return op.kind == OpKind::BringIn; }
+
 /// A number in the place of another one: fill(x, []).
 bool isPlacedNumber(const Op& op) { return op.kind == OpKind::Fill && op.result()->type.rank() == 0; }
 
 /// Makes constant element reads and updates gathers and scatters, in a region and below, and takes numbers as they are.
 void normalise(Region& region) {
   std::vector<Op*> ops;
+  std::erase_if(region.ops, [](const auto& op) { return isHint(*op); });
   for (auto& op : region.ops) ops.push_back(op.get());
   for (Op* op : ops) {
     for (auto& r : op->regions) normalise(*r);
@@ -213,7 +217,7 @@ class NativeCheck {
 
   bool element(const Op& op) {
     if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
-    if (isSingleElementView(op) || isTable(op)) return true;
+    if (isSingleElementView(op) || isTable(op) || isHint(op)) return true;
     if (op.kind == OpKind::Transfer && op.result()->unused()) return true;  // about to go
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
