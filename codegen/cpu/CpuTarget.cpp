@@ -98,7 +98,7 @@ class CpuTarget : public Target {
         if (s.level != wanted) continue;
         any = true;
         const std::string error =
-            emitKernel({*requests[i].kernel, *module, functionName(i), wanted, options_.contract}, s);
+            emitKernel({*requests[i].kernel, *module, functionName(i), wanted, options_.contract, compiler.machine()}, s);
         if (!error.empty()) return error + "\n";
       }
       if (!any) continue;

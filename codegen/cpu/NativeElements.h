@@ -18,15 +18,18 @@ class NativeElements : protected NativeValues {
 
  private:
   llvm::Value* locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t, const std::vector<int64_t>& axes,
-                      size_t first, const std::vector<int64_t>* sizes, llvm::Value* aside);
-  llvm::Value* aside();
+                      size_t first, const std::vector<int64_t>* sizes);
+  struct Checked {
+    int64_t extent, most, axis;
+    bool fromEnd;  ///< whether it may count from the end
+  };
+  Scalar checked(const ir::Op& op, Scalar at, const Checked& c);
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
   void update(const NativeValue& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
   void updateAt(const ir::Op& op, const std::string& mode);
   NativeValue local(const ir::Op& op);
   void copies(const ir::Op& op);
 
-  llvm::Value* aside_ = nullptr;
   std::unordered_map<const ir::Op*, llvm::Value*> locals_;
 };
 
