@@ -29,6 +29,8 @@ class IndexRanges {
   void bindLoop(const ir::Op& loop);
   /// Binds it as it is in the body of a `while`, where the condition holds.
   void enterBody(const ir::Op& loop);
+  /// How often the body of a `while` that is bound runs at most, where that is known.
+  std::optional<int64_t> mostTrips(const ir::Op& loop);
   /// Binds the results of a loop that is bound.
   void leaveLoop(const ir::Op& loop);
   /// Binds the loop variable of a region to a range, and forgets what was known of other values in it.
@@ -59,10 +61,12 @@ class IndexRanges {
   void results(const ir::Op& op);
   std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);
   void bindCarried(const ir::Op& loop, const std::vector<Range>& ranges);
+  void assumeChecked(const ir::Region& region);
+  void assumeSquare(const ir::Op& op, Range square);
   void assumeComparison(const ir::Op& op, bool holds);
 
   std::unordered_map<const ir::Value*, Range> known_;
-  std::unordered_map<const ir::Op*, std::vector<Range>> carried_;  ///< of loops that are bound
+  std::unordered_map<const ir::Op*, std::vector<Range>> carried_;           ///< of loops that are bound
   std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
   int scopes_ = 0, loops_ = 0;
   int left_ = 1 << 16;  ///< how many more values are looked into; then their dtypes are all that is known

@@ -1,5 +1,6 @@
 // The part of IndexRanges that follows control flow: conditions, and what loops carry from trip to trip.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "codegen/IndexRanges.h"
@@ -48,8 +49,9 @@ void IndexRanges::assume(const ir::Value* v, Range range) {
   const Range before = of(v), both = {std::max(before.least, range.least), std::min(before.most, range.most)};
   if (both.least > both.most || both == before) return;  // where it is empty, nothing runs
   set(v, both);
-  // What is known of x + 1 is known of x, if that cannot wrap.
   const ir::Op* op = v->op;
+  if (op != nullptr && op->kind == OpKind::Mul && op->operand(0) == op->operand(1)) return assumeSquare(*op, both);
+  // What is known of x + 1 is known of x, if that cannot wrap.
   if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return;
   const auto c = ir::constantScalar(op->operand(1));
   if (!c || !isOrdered(v) || !ir::isSigned(c->dtype) || std::abs(c->i) > (int64_t{1} << 40)) return;
@@ -62,7 +64,47 @@ void IndexRanges::assume(const ir::Value* v, Range range) {
     if (shift < 0 ? end < kLeast - shift : end > kMost - shift) return end;  // so far away that it says nothing
     return end + shift;
   };
-  assume(op->operand(0), {both.least == kLeast ? kLeast : moved(both.least), both.most == kMost ? kMost : moved(both.most)});
+  assume(op->operand(0),
+         {both.least == kLeast ? kLeast : moved(both.least), both.most == kMost ? kMost : moved(both.most)});
+}
+
+/// Of what is positive and so small that its square does not wrap.
+void IndexRanges::assumeSquare(const ir::Op& op, Range square) {
+  constexpr int64_t kMostRoot = 3037000499;  // of what is below 2^63
+  const Range x = of(op.operand(0));
+  if (op.result()->type.dtype != ir::DType::I64 || x.least < 0 || x.most > kMostRoot || square.most < 0) return;
+  auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(square.most)));
+  while (root * root > square.most) --root;
+  while (root < kMostRoot && (root + 1) * (root + 1) <= square.most) ++root;
+  assume(op.operand(0), {0, root});
+}
+
+/// A `while` that counts up to what its condition names, or down.
+std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
+  const auto it = carried_.find(&loop);
+  if (loop.kind != OpKind::While || it == carried_.end()) return std::nullopt;
+  std::optional<int64_t> least;
+  const Scope scope(*this);
+  enterBody(loop);
+  const ir::Region& body = *loop.regions[1];
+  assumeChecked(body);
+  for (size_t i = 0; i < body.args.size(); ++i) {
+    const ir::Value *v = body.args[i].get(), *next = body.terminator()->operand(i);
+    if (!isOrdered(v) || next->op == nullptr || next->op->kind != OpKind::Add) continue;
+    const bool first = next->op->operand(0) == v;
+    if (!first && next->op->operand(1) != v) continue;
+    const Range by = of(next->op->operand(first ? 1 : 0)), inside = of(v);
+    if (by.least <= 0 && by.most >= 0) continue;
+    // Within its range as long as the body runs, and further in each trip; what is left does not wrap on the way.
+    const auto distance = static_cast<uint64_t>(inside.most) - static_cast<uint64_t>(inside.least);
+    const auto step = static_cast<uint64_t>(by.least > 0 ? by.least : -by.most);
+    const Range after = of(next);
+    if (by.least > 0 ? after.least <= inside.least : after.most >= inside.most) continue;
+    const uint64_t trips = distance / step + 1;
+    if (trips < static_cast<uint64_t>(kMost) && (!least || static_cast<int64_t>(trips) < *least))
+      least = static_cast<int64_t>(trips);
+  }
+  return least;
 }
 
 void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
@@ -131,9 +173,25 @@ void IndexRanges::bindCarried(const ir::Op& loop, const std::vector<Range>& rang
     for (size_t i = 0; i < ranges.size(); ++i) set(region->args[first + i].get(), ranges[i]);
 }
 
+/// Where all ops of a region have run, the indices among them were in range, or counted from the end.
+void IndexRanges::assumeChecked(const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    const bool writes = op->kind == OpKind::Scatter;
+    if (!writes && op->kind != OpKind::Gather) continue;
+    const size_t first = writes ? 2 : 1;
+    for (size_t i = first; i < op->operandCount(); ++i) {
+      const ir::Value* v = op->operand(i);
+      if (!isOrdered(v)) continue;
+      const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(op->intsAttr("axes")[i - first])];
+      assume(v, {-extent, extent - 1});
+    }
+  }
+}
+
 void IndexRanges::enterBody(const ir::Op& loop) {
   if (loop.kind != OpKind::While) return;
   const ir::Region &head = *loop.regions[0], &body = *loop.regions[1];
+  assumeChecked(head);
   assumeCondition(head.terminator()->operand(0), true);
   for (size_t i = 0; i < head.args.size(); ++i) set(body.args[i].get(), of(head.args[i].get()));
 }
@@ -148,15 +206,18 @@ std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<
   }
   bindCarried(loop, before);
   enterBody(loop);
+  assumeChecked(*loop.regions.back());
   std::vector<Range> after;
   for (const ir::Value* v : loop.regions.back()->terminator()->operands()) after.push_back(of(v));
   return after;
 }
 
 /// What each trip begins with is what the loop begins with or what a trip leaves that began so: ranges grow until no
-/// trip leaves them. Ends that go on growing go as far as the dtype; then what is left out of them again.
+/// trip leaves them. Ends that go on growing go to what may still be squared, then as far as the dtype; what no trip
+/// needs of that is left out again.
 void IndexRanges::bindLoop(const ir::Op& loop) {
   constexpr int kPatience = 2, kMostRounds = 8, kDeepest = 3;
+  constexpr int64_t kFar = int64_t{1} << 31;
   if (loop.kind == OpKind::For) bindLoopVariable(loop);
   const size_t lead = ir::firstCarriedOperand(loop);
   std::vector<Range> start, all;
@@ -175,8 +236,10 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
       Range next = joined(now[i], after[i]);
       if (next == now[i]) continue;
       same = false;
-      if (round >= kPatience && next.least < now[i].least) next.least = all[i].least;
-      if (round >= kPatience && next.most > now[i].most) next.most = all[i].most;
+      if (round >= kPatience && next.least < now[i].least)
+        next.least = next.least > -kFar && round < kMostRounds - 2 ? std::max(-kFar, all[i].least) : all[i].least;
+      if (round >= kPatience && next.most > now[i].most)
+        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(kFar, all[i].most) : all[i].most;
       now[i] = next;
     }
     if (same) break;

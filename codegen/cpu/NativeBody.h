@@ -38,8 +38,7 @@ class NativeEmitter : NativeElements {
   };
   std::vector<Linear> linearIndices(const ir::Op& loop, const ir::Region& region);
   Scalar indexAt(const ir::Value* v, const ir::Op& loop, Scalar at);
-  Scalar areInRange(const ir::Op& loop, const std::vector<Linear>& indices, Scalar lo, Scalar last,
-                    bool forward);
+  Scalar areInRange(const ir::Op& loop, const std::vector<Linear>& indices, Scalar lo, Scalar last, bool forward);
   Scalar lastTrip(Scalar lo, Scalar hi, Range steps);
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step, bool forward);
@@ -56,7 +55,8 @@ class NativeEmitter : NativeElements {
 
   bool contract_;
   llvm::Value* fault_ = nullptr;
-  int loops_ = 0;  ///< around what is emitted
+  NativeValue state_;  ///< the scopes of what `fault_` points to
+  int loops_ = 0;      ///< around what is emitted
 };
 
 }  // namespace tenc::codegen::cpu

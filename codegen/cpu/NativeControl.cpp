@@ -15,6 +15,9 @@ using llvm::Value;
 
 namespace {
 
+/// So many trips of a loop without others in it take no time that anyone has to wait for.
+constexpr int64_t kFewTrips = int64_t{1} << 22;
+
 bool hasLoop(const ir::Region& region) {
   for (const auto& op : region.ops) {
     if (op->kind == OpKind::For || op->kind == OpKind::While) return true;
@@ -60,26 +63,29 @@ void NativeEmitter::bindArgs(const ir::Region& region, const Slots& values, size
   for (size_t i = 0; i < values.size(); ++i) slots_[region.args[i + skip].get()] = values[i];
 }
 
-/// A `while`, and a `for` around other loops, looks at the fault word in every trip, so that Ctrl-C ends it, and an
-/// index out of range: what is read instead could keep a loop running for ever.
+/// A `while` of unknown length, and a loop around others, looks at the fault word in every trip, so that Ctrl-C ends
+/// it, and an index out of range: what is read instead could keep a loop running for ever.
 Value* NativeEmitter::unlessStopped(Value* more) {
   auto* word = b_.CreateLoad(b_.getInt32Ty(), fault_);
   word->setVolatile(true);
+  tag(word, state_);
   return b_.CreateAnd(more, b_.CreateICmpEQ(word, b_.getInt32(0)));
 }
 
 /// Writes a word of the KernelState, for those who look on.
 void NativeEmitter::tell(size_t offset, Scalar value) {
   auto* word = b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset);
-  b_.CreateStore(LlvmScalars::value(value), word)->setVolatile(true);
+  auto* store = b_.CreateStore(LlvmScalars::value(value), word);
+  store->setVolatile(true);
+  tag(store, state_);
 }
 
 /// Whether a loop surely has so few trips that nobody has to wait for it.
 bool NativeEmitter::isShort(const ir::Op& op) {
   Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1)), at = ranges_.of(op.regions[0]->args[0].get());
-  constexpr int64_t kFew = int64_t{1} << 22;
-  if (at.least >= 0 && at.most < kFew) return true;
-  return lo.least > -kFew && lo.most < kFew && hi.least > -kFew && hi.most < kFew;
+  constexpr int64_t few = kFewTrips;
+  if (at.least >= 0 && at.most < few) return true;
+  return lo.least > -few && lo.most < few && hi.least > -few && hi.most < few;
 }
 
 /// What both ways that meet here have left; tensors are the same in both.
@@ -99,8 +105,9 @@ NativeEmitter::Slots NativeEmitter::mergedSlots(const Slots& a, llvm::BasicBlock
   return merged;
 }
 
-/// A loop whose indices follow from its variable, and which are known only when it starts, stands twice: all of them may
-/// be in range, and then are not checked. So does one whose step is known only then: it goes forward, as nearly all do.
+/// A loop whose indices follow from its variable, and which are known only when it starts, stands twice: all of them
+/// may be in range, and then are not checked. So does one whose step is known only then: it goes forward, as nearly all
+/// do.
 void NativeEmitter::forLoop(const ir::Op& op) {
   const ir::Region& region = *op.regions[0];
   Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
@@ -207,7 +214,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   bindArgs(region, carried, 1);
   ++loops_;
   {
-    const IndexRanges::Scope scope(ranges_);
+    const Part part(*this);
     body(region);
   }
   --loops_;
@@ -248,15 +255,19 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   body(condition);
   if (!error_.empty()) return;
   Scalar more = scalar(condition.terminator()->operand(0));
-  auto* look = block("look");
-  b_.CreateCondBr(LlvmScalars::value(more), look, done);
-  b_.SetInsertPoint(look);
-  b_.CreateCondBr(unlessStopped(b_.getTrue()), run, exit_);
+  if (!hasLoop(region) && ranges_.mostTrips(op).value_or(kFewTrips) < kFewTrips) {
+    b_.CreateCondBr(LlvmScalars::value(more), run, done);
+  } else {
+    auto* look = block("look");
+    b_.CreateCondBr(LlvmScalars::value(more), look, done);
+    b_.SetInsertPoint(look);
+    b_.CreateCondBr(unlessStopped(b_.getTrue()), run, exit_);
+  }
   b_.SetInsertPoint(run);
   bindArgs(region, carried, 0);
   ++loops_;
   {
-    const IndexRanges::Scope scope(ranges_);
+    const Part part(*this);
     ranges_.enterBody(op);
     body(region);
   }
@@ -299,7 +310,9 @@ bool NativeEmitter::decidesExit(const ir::Region& region, size_t i) {
 bool NativeEmitter::mayLeave(const ir::Op& op) {
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (op.result(i)->type.dtype != ir::DType::Bool || op.result(i)->type.rank() != 0) continue;
-    const auto known = [&](size_t side) { return ir::constantScalar(op.regions[side]->terminator()->operand(i)).has_value(); };
+    const auto known = [&](size_t side) {
+      return ir::constantScalar(op.regions[side]->terminator()->operand(i)).has_value();
+    };
     if ((known(0) || known(1)) && decidesExit(*op.regions[0], i)) return true;
   }
   return false;
@@ -360,7 +373,7 @@ void NativeEmitter::branch(const ir::Op& op) {
     b_.SetInsertPoint(side == 0 ? then : otherwise);
     const ir::Region& region = *op.regions[static_cast<size_t>(side)];
     {
-      const IndexRanges::Scope scope(ranges_);
+      const Part part(*this);
       ranges_.assumeCondition(op.operand(0), side == 0);
       body(region);
     }

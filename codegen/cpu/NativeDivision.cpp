@@ -10,8 +10,8 @@ using ir::OpKind;
 using llvm::Value;
 
 bool NativeEmitter::isIntegerDivision(const ir::Op& op) {
-  const bool divides = op.kind == OpKind::FloorDiv || op.kind == OpKind::TruncDiv || op.kind == OpKind::Mod ||
-                       op.kind == OpKind::Fmod;
+  const bool divides =
+      op.kind == OpKind::FloorDiv || op.kind == OpKind::TruncDiv || op.kind == OpKind::Mod || op.kind == OpKind::Fmod;
   return divides && !ir::isFloat(op.result()->type.dtype);
 }
 
@@ -46,7 +46,8 @@ Scalar NativeEmitter::divide(const ir::Op& op, Scalar a, Scalar b) {
   if (llvm::isa<llvm::Constant>(LlvmScalars::value(b))) return inFull();
   const Scalar rare = positive ? equal(b, 0) : (a | b | (b - 1.0)) < 0.0;
   auto *aside = block("aside"), *straight = block("straight"), *joined = block("joined");
-  b_.CreateCondBr(LlvmScalars::value(rare), aside, straight, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000));
+  b_.CreateCondBr(LlvmScalars::value(rare), aside, straight,
+                  llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000));
   b_.SetInsertPoint(aside);
   Value* slow = LlvmScalars::value(inFull());
   auto* fromAside = b_.GetInsertBlock();

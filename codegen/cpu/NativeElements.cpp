@@ -15,25 +15,24 @@ using llvm::Value;
 Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
   Value* outside = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(c.most))));
   Value* index = LlvmScalars::value(at);
-  return s_->wrap(emitRarely(b_, outside, {index},
-                             [&]() -> Values {
-                               const Scalar mended = c.fromEnd ? at + static_cast<double>(c.extent) : at;
-                               const Scalar wrong =
-                                   c.fromEnd ? (at >= 0.0) | compare(Predicate::Ugt, mended,
-                                                                     like(at, static_cast<double>(c.most)))
-                                             : s_->intConstant(Repr::I1, 1);
-                               auto* bad = llvm::BasicBlock::Create(b_.getContext(), "bad", function_);
-                               auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
-                               b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
-                               b_.SetInsertPoint(bad);
-                               s_->setFault(s_->intConstant(Repr::I1, 1), fault(op), [&] {
-                                 return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis};
-                               });
-                               b_.CreateBr(exit_);
-                               b_.SetInsertPoint(good);
-                               return {LlvmScalars::value(mended)};
-                             })[0],
-                  Repr::I64);
+  return s_->wrap(
+      emitRarely(b_, outside, {index},
+                 [&]() -> Values {
+                   const Scalar mended = c.fromEnd ? at + static_cast<double>(c.extent) : at;
+                   const Scalar wrong =
+                       c.fromEnd ? (at >= 0.0) | compare(Predicate::Ugt, mended, like(at, static_cast<double>(c.most)))
+                                 : s_->intConstant(Repr::I1, 1);
+                   auto* bad = llvm::BasicBlock::Create(b_.getContext(), "bad", function_);
+                   auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
+                   b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
+                   b_.SetInsertPoint(bad);
+                   s_->setFault(s_->intConstant(Repr::I1, 1), fault(op),
+                                [&] { return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis}; });
+                   b_.CreateBr(exit_);
+                   b_.SetInsertPoint(good);
+                   return {LlvmScalars::value(mended)};
+                 })[0],
+      Repr::I64);
 }
 
 /// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
@@ -50,7 +49,13 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
     if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
       at = at + static_cast<double>(extent);
     } else if (range.least < 0 || range.most > most) {
-      at = checked(op, at, {extent, most, ir::writtenAxis(op, axes[i]), range.least < 0});
+      const auto before = checked_.find({v, most});
+      if (before == checked_.end())
+        at = checked(op, at, {extent, most, ir::writtenAxis(op, axes[i]), range.least < 0});
+      else
+        at = s_->wrap(before->second, Repr::I64);
+      checked_[{v, most}] = LlvmScalars::value(at);
+      ranges_.assume(v, {range.least < 0 ? -extent : 0, most});
     }
     base = offset(base, t.dtype, at, slot.strides[axis]);
   }

@@ -1,5 +1,8 @@
 // Reads, updates and views of tensors in native loops.
 #pragma once
+#include <map>
+#include <utility>
+
 #include "codegen/cpu/NativeValues.h"
 
 namespace tenc::codegen::cpu {
@@ -7,6 +10,17 @@ namespace tenc::codegen::cpu {
 class NativeElements : protected NativeValues {
  protected:
   using NativeValues::NativeValues;
+
+  /// Code that does not always run: what is known and checked there is so nowhere else.
+  struct Part {
+    explicit Part(NativeElements& e) : elements(e), checked(e.checked_), ranges(e.ranges_) {}
+    ~Part() { elements.checked_ = std::move(checked); }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    NativeElements& elements;
+    std::map<std::pair<const ir::Value*, int64_t>, llvm::Value*> checked;
+    IndexRanges::Scope ranges;
+  };
 
   void gather(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);
@@ -31,6 +45,8 @@ class NativeElements : protected NativeValues {
   void copies(const ir::Op& op);
 
   std::unordered_map<const ir::Op*, llvm::Value*> locals_;
+  /// Indices as they are after their check, by what they may be at most.
+  std::map<std::pair<const ir::Value*, int64_t>, llvm::Value*> checked_;
 };
 
 }  // namespace tenc::codegen::cpu

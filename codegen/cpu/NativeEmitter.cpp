@@ -36,6 +36,8 @@ std::string NativeEmitter::emit(const std::string& name) {
   }
   std::unordered_map<int32_t, Value*> outputs;  // by result
   std::vector<llvm::MDNode*> scopes = makeScopes();
+  state_.others = scopes.back();
+  state_.scope = scopes[scopes.size() - 2];
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     if (int32_t operand = kernel_.bufferOperand[i]; operand >= 0) {
       const ir::Value* v = region.args[static_cast<size_t>(operand)].get();

@@ -2,11 +2,11 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
-#include "codegen/cpu/Jit.h"
+#include <functional>
+
 #include "codegen/cpu/NativePasses.h"
 
 namespace tenc::codegen::cpu {
@@ -22,7 +22,8 @@ std::vector<Extreme*> extremesIn(llvm::Function& f, bool ofFloats) {
   for (llvm::Instruction& i : llvm::instructions(f)) {
     auto* e = llvm::dyn_cast<Extreme>(&i);
     if (e == nullptr || e->getType()->isVectorTy()) continue;
-    const bool floats = e->getIntrinsicID() == llvm::Intrinsic::maximum || e->getIntrinsicID() == llvm::Intrinsic::minimum;
+    const bool floats =
+        e->getIntrinsicID() == llvm::Intrinsic::maximum || e->getIntrinsicID() == llvm::Intrinsic::minimum;
     if (ofFloats ? floats : llvm::isa<llvm::MinMaxIntrinsic>(e)) found.push_back(e);
   }
   return found;
@@ -76,42 +77,33 @@ void asChoice(Extreme* e) {
   e->eraseFromParent();
 }
 
-/// The greater (lesser) of two numbers that are no NaN, -0 below +0.
-Value* ordered(llvm::IRBuilder<>& b, Value* x, Value* y, bool isMax) {
-  llvm::Type* t = x->getType();
-  if (usesAvx512(*b.GetInsertBlock()->getModule())) {
-    const unsigned lanes = t->isDoubleTy() ? 2 : 4;
-    auto inVector = [&](Value* v) {
-      return b.CreateInsertElement(llvm::PoisonValue::get(llvm::FixedVectorType::get(t, lanes)), v, uint64_t{0});
-    };
-    auto id = t->isDoubleTy() ? llvm::Intrinsic::x86_avx512_mask_range_sd : llvm::Intrinsic::x86_avx512_mask_range_ss;
-    Value* v = inVector(x);
-    Value* r = b.CreateIntrinsic(id, {}, {v, inVector(y), v, b.getInt8(0xff), b.getInt32(isMax ? 5 : 4), b.getInt32(4)});
-    return b.CreateExtractElement(r, uint64_t{0});
-  }
-  // The machine's comparison gives its second operand for two zeros: both ways round, they differ in nothing else.
-  auto choose = [&](Value* p, Value* q) { return b.CreateSelect(isMax ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q); };
-  llvm::Type* whole = b.getIntNTy(t->getScalarSizeInBits());
-  Value *first = b.CreateBitCast(choose(x, y), whole), *second = b.CreateBitCast(choose(y, x), whole);
-  return b.CreateBitCast(isMax ? b.CreateAnd(first, second) : b.CreateOr(first, second), t);
-}
-
-/// NaN stands aside, behind a jump that is hardly ever taken: so nothing waits for the test.
-void aside(Extreme* e) {
+/// The machine's comparison, which gives its second operand for NaN and for two zeros: both stand aside, behind jumps
+/// that are hardly ever taken, so nothing waits for their tests.
+void expand(Extreme* e) {
+  const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
   Value *x = e->getArgOperand(0), *y = e->getArgOperand(1);
   llvm::IRBuilder<> b(e);
-  Value* usual = ordered(b, x, y, e->getIntrinsicID() == llvm::Intrinsic::maximum);
-  Value* unusual = b.CreateFCmpUNO(x, y);
-  llvm::BasicBlock* before = e->getParent();
-  llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
-      unusual, e->getIterator(), /*Unreachable=*/false, llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000));
-  b.SetInsertPoint(end);
-  Value* nan = b.CreateFAdd(x, y);
-  b.SetInsertPoint(e);
-  auto* either = b.CreatePHI(e->getType(), 2);
-  either->addIncoming(usual, before);
-  either->addIncoming(nan, end->getParent());
-  e->replaceAllUsesWith(either);
+  llvm::Type* whole = b.getIntNTy(e->getType()->getScalarSizeInBits());
+  llvm::MDNode* rarely = llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000);
+  auto unless = [&](Value* usual, Value* condition, const std::function<Value*()>& otherwise) -> Value* {
+    llvm::BasicBlock* before = e->getParent();
+    llvm::Instruction* end =
+        llvm::SplitBlockAndInsertIfThen(condition, e->getIterator(), /*Unreachable=*/false, rarely);
+    b.SetInsertPoint(end);
+    Value* unusual = otherwise();
+    b.SetInsertPoint(e);
+    auto* either = b.CreatePHI(e->getType(), 2);
+    either->addIncoming(usual, before);
+    either->addIncoming(unusual, end->getParent());
+    return either;
+  };
+  Value* result = b.CreateSelect(isMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
+  result = unless(result, b.CreateFCmpUNO(x, y), [&] { return b.CreateFAdd(x, y); });
+  Value *p = b.CreateBitCast(x, whole), *q = b.CreateBitCast(y, whole);
+  Value* zeros = b.CreateICmpEQ(b.CreateShl(b.CreateOr(p, q), 1), llvm::Constant::getNullValue(whole));
+  result = unless(result, zeros,
+                  [&] { return b.CreateBitCast(isMax ? b.CreateAnd(p, q) : b.CreateOr(p, q), e->getType()); });
+  e->replaceAllUsesWith(result);
   e->eraseFromParent();
 }
 
@@ -120,7 +112,7 @@ void aside(Extreme* e) {
 void expandExtremes(llvm::Function& f) {
   for (Extreme* e : extremesIn(f, false)) lateOperandsLast(e);
   for (Extreme* e : extremesIn(f, false)) asChoice(e);
-  for (Extreme* e : extremesIn(f, true)) aside(e);
+  for (Extreme* e : extremesIn(f, true)) expand(e);
 }
 
 }  // namespace tenc::codegen::cpu

@@ -36,7 +36,12 @@
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
+
+#include <string>
+
+#include "codegen/cpu/Jit.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -59,10 +64,11 @@ struct Analyses {
       return aliases;
     });
     addTo<llvm::PassInstrumentationAnalysis, llvm::AssumptionAnalysis, llvm::BasicAA, llvm::BlockFrequencyAnalysis,
-          llvm::BranchProbabilityAnalysis, llvm::DemandedBitsAnalysis, llvm::DominatorTreeAnalysis, llvm::LazyValueAnalysis,
-          llvm::LoopAccessAnalysis, llvm::LoopAnalysis, llvm::MemoryDependenceAnalysis, llvm::MemorySSAAnalysis,
-          llvm::OptimizationRemarkEmitterAnalysis, llvm::PhiValuesAnalysis, llvm::PostDominatorTreeAnalysis,
-          llvm::ScalarEvolutionAnalysis, llvm::ScopedNoAliasAA, llvm::ShouldRunExtraVectorPasses>();
+          llvm::BranchProbabilityAnalysis, llvm::DemandedBitsAnalysis, llvm::DominatorTreeAnalysis,
+          llvm::LazyValueAnalysis, llvm::LoopAccessAnalysis, llvm::LoopAnalysis, llvm::MemoryDependenceAnalysis,
+          llvm::MemorySSAAnalysis, llvm::OptimizationRemarkEmitterAnalysis, llvm::PhiValuesAnalysis,
+          llvm::PostDominatorTreeAnalysis, llvm::ScalarEvolutionAnalysis, llvm::ScopedNoAliasAA,
+          llvm::ShouldRunExtraVectorPasses>();
     functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
     functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
     loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
@@ -91,12 +97,12 @@ llvm::LICMPass hoisting() { return llvm::LICMPass(llvm::LICMOptions()); }
 /// their ends, checks that can fail in no trip taken out.
 void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(overLoops(llvm::LoopRotatePass(), false));
+  passes.addPass(llvm::JumpThreadingPass());  // before a flag becomes the condition that it is set by
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::JumpThreadingPass());
   passes.addPass(llvm::CorrelatedValuePropagationPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(overLoops(llvm::LoopRotatePass(), false));
   passes.addPass(overLoops(hoisting(), true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
@@ -115,9 +121,29 @@ void vectorise(llvm::FunctionPassManager& passes) {
   passes.addPass(overLoops(hoisting(), true));
 }
 
+bool hasVectors(const llvm::Loop& loop) {
+  return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
+}
+
+/// Innermost loops that count are unrolled by four, if they are not vectors of several trips already, and as a whole if
+/// they are short; LLVM would go further, which takes it longer and gains nothing.
+void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  constexpr unsigned kFewTrips = 16;
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
+    if (!loop->isInnermost() || hasVectors(*loop) || !evolution.hasLoopInvariantBackedgeTakenCount(loop))
+      loop->setLoopAlreadyUnrolled();
+    else
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", 4);
+  }
+}
+
 }  // namespace
 
 void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level) {
+  f.addFnAttr("prefer-vector-width", std::to_string(8 * vectorUnit(*f.getParent()).registerBytes));
   Analyses analyses(machine);
   analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
   if (level == Level::Quick) {
@@ -125,18 +151,24 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(overLoops(hoisting(), true));
     passes.run(f, analyses.functions);
-    return;
+    return expandExtremes(f);
   }
   llvm::FunctionPassManager passes;
   simplify(passes);
-  vectorise(passes);
   passes.run(f, analyses.functions);
+  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
+    if (loop->isInnermost()) llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+  llvm::FunctionPassManager vectors;
+  vectorise(vectors);
+  vectors.run(f, analyses.functions);
   shortenRecurrences(f);
   expandExtremes(f);
   keepRowsApart(f);
   analyses.functions.clear();
+  chooseUnrolling(f, analyses.functions);
   llvm::FunctionPassManager last;
   last.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+  last.addPass(overLoops(hoisting(), true));
   last.addPass(llvm::EarlyCSEPass());
   last.run(f, analyses.functions);
 }

@@ -17,7 +17,8 @@ constexpr int kDeepest = 6;
 
 /// How many times an index grows by 1 while `variable` does, if it is made of that and of what the loop does not change
 /// by sums and products with constants.
-std::optional<int64_t> slopeOf(const ir::Value* v, const ir::Op& loop, const ir::Value* variable, int depth = kDeepest) {
+std::optional<int64_t> slopeOf(const ir::Value* v, const ir::Op& loop, const ir::Value* variable,
+                               int depth = kDeepest) {
   if (v == variable) return 1;
   if (v->type.dtype != ir::DType::I64 || v->type.rank() != 0 || depth == 0) return std::nullopt;
   if (!v->home()->isInside(loop) || ir::constantScalar(v)) return 0;
