@@ -200,9 +200,13 @@ void IndexRanges::enterBody(const ir::Op& loop) {
 std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<Range>& before) {
   const Scope scope(*this);
   for (const auto& region : loop.regions) {
-    const auto variable = loop.kind == OpKind::For ? std::optional(of(region->args[0].get())) : std::nullopt;
-    forget(*region);
-    if (variable) set(region->args[0].get(), *variable);
+    if (loop.kind == OpKind::While) {
+      forget(*region);
+    } else {
+      const Range variable = of(region->args[0].get());
+      forget(*region);
+      set(region->args[0].get(), variable);
+    }
   }
   bindCarried(loop, before);
   enterBody(loop);

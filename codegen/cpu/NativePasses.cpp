@@ -125,15 +125,16 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
-/// Innermost loops that count are unrolled by four, if they are not vectors of several trips already, and as a whole if
-/// they are short; LLVM would go further, which takes it longer and gains nothing.
+/// Innermost loops that count and are left nowhere else are unrolled by four, if they are not vectors of several trips
+/// already, and as a whole if they are short; LLVM would go further, which takes it longer and gains nothing.
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewTrips = 16;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
     if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
-    if (!loop->isInnermost() || hasVectors(*loop) || !evolution.hasLoopInvariantBackedgeTakenCount(loop))
+    if (!loop->isInnermost() || hasVectors(*loop) || loop->getExitingBlock() == nullptr ||
+        !evolution.hasLoopInvariantBackedgeTakenCount(loop))
       loop->setLoopAlreadyUnrolled();
     else
       llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", 4);
