@@ -15,7 +15,9 @@ using ir::OpKind;
 
 constexpr Range kAll = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
 
-/// All values of a dtype; u64 may be negative as i64.
+}  // namespace
+
+/// u64 may be negative as i64.
 Range ofDtype(DType t) {
   if (t == DType::Bool) return {0, 1};
   if (ir::isFloat(t) || ir::byteSize(t) == 8) return kAll;
@@ -23,6 +25,8 @@ Range ofDtype(DType t) {
   if (!ir::isSigned(t)) return {0, (int64_t{1} << bits) - 1};
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
+
+namespace {
 
 /// The range [least, most] if the dtype holds all of it: arithmetic wraps otherwise.
 Range within(DType t, __int128 least, __int128 most) {
@@ -54,27 +58,54 @@ void IndexRanges::bindLoopVariable(const ir::Op& loop) {
     r = {std::min(lo.least, last), std::max(lo.least, last)};
   }
   if (r.least > r.most) r = kAll;  // the body never runs
-  known_[loop.regions[0]->args[0].get()] = r;
+  set(loop.regions[0]->args[0].get(), r);
 }
 
 void IndexRanges::assume(const ir::Region& region, Range variable) {
   forget(region);
-  known_[region.args[0].get()] = variable;
+  if (const auto it = carried_.find(region.parentOp); it != carried_.end()) bindCarried(*it->first, it->second);
+  set(region.args[0].get(), variable);
 }
 
 void IndexRanges::forget(const ir::Region& region) {
-  for (const auto& a : region.args) known_.erase(a.get());
+  for (const auto& a : region.args) set(a.get(), std::nullopt);
   for (const auto& op : region.ops) {
-    for (const auto& r : op->results) known_.erase(r.get());
+    for (const auto& r : op->results) set(r.get(), std::nullopt);
     for (const auto& inner : op->regions) forget(*inner);
   }
 }
 
 Range IndexRanges::of(const ir::Value* v) {
   if (auto it = known_.find(v); it != known_.end()) return it->second;
-  Range r = compute(v);
-  known_[v] = r;
+  const ir::Op* op = v->op;
+  if (op != nullptr && --left_ > 0 && (op->kind == OpKind::If || ir::isLoop(*op))) {
+    results(*op);
+    return known_.at(v);
+  }
+  Range r = left_ > 0 ? compute(v) : ofDtype(v->type.dtype);
+  set(v, r);
   return r;
+}
+
+/// Of `//`, `%` and their like by a positive number, where the signs matter.
+Range IndexRanges::computeDivision(const ir::Op& op, Range all) {
+  const Range a = of(op.operand(0)), b = of(op.operand(1));
+  const bool isUnsigned64 = op.result()->type.dtype == DType::U64;  // large ones look negative
+  if (b.least < 0 || (isUnsigned64 && a.least < 0)) return all;
+  const int64_t least = std::max<int64_t>(b.least, 1);  // a divisor of 0 is a fault
+  switch (op.kind) {
+    case OpKind::Mod:
+      if (a.least >= 0) return {0, std::min(a.most, std::max<int64_t>(b.most - 1, 0))};
+      return {0, std::max<int64_t>(b.most - 1, 0)};
+    case OpKind::Fmod:
+      if (a.least < 0) return all;
+      return {0, std::min(a.most, std::max<int64_t>(b.most - 1, 0))};
+    default: {
+      if (a.least >= 0) return {a.least / std::max<int64_t>(b.most, 1), a.most / least};
+      const int64_t low = a.least / least - (a.least % least != 0 ? 1 : 0);
+      return {low, a.most < 0 ? 0 : a.most / least};
+    }
+  }
 }
 
 Range IndexRanges::compute(const ir::Value* v) {
@@ -113,7 +144,16 @@ Range IndexRanges::compute(const ir::Value* v) {
       return {std::max(a.least, b.least), std::max(a.most, b.most)};
     }
     case OpKind::Mod:
-      if (second && *second > 0) return {0, *second - 1};
+    case OpKind::Fmod:
+    case OpKind::FloorDiv:
+    case OpKind::TruncDiv: return computeDivision(*op, ofDtype(t));
+    case OpKind::Where: {
+      Range a = operand(1), b = operand(2);
+      return {std::min(a.least, b.least), std::max(a.most, b.most)};
+    }
+    case OpKind::Abs:
+      if (Range a = operand(0); a.least > kAll.least)
+        return within(t, std::max<int64_t>(0, std::max(a.least, -a.most)), std::max(-a.least, a.most));
       break;
     case OpKind::BitAnd: {
       Range a = operand(0), b = operand(1);

@@ -1,7 +1,10 @@
-// What values integers of a native loop can have, from its constants, dtypes and loop bounds: an index that is surely
-// in range needs no check.
+// What values integers of a native loop can have, from its constants, dtypes, loop bounds and conditions, and for what
+// loops carry by induction: an index that is surely in range needs no check, a division by what is surely positive no
+// care.
 #pragma once
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "ir/Module.h"
 
@@ -10,7 +13,11 @@ namespace tenc::codegen {
 /// Both ends belong to the range.
 struct Range {
   int64_t least, most;
+  bool operator==(const Range&) const = default;
 };
+
+/// All values of a dtype.
+Range ofDtype(ir::DType t);
 
 class IndexRanges {
  public:
@@ -18,13 +25,51 @@ class IndexRanges {
   Range of(const ir::Value* v);
   /// Binds the variable of a `for` that counts from operand 0 to operand 1 by operand 2.
   void bindLoopVariable(const ir::Op& loop);
+  /// Binds what a loop carries as well, as it is at the head of each trip; of a `while`, in its condition.
+  void bindLoop(const ir::Op& loop);
+  /// Binds it as it is in the body of a `while`, where the condition holds.
+  void enterBody(const ir::Op& loop);
+  /// How often the body of a `while` that is bound runs at most, where that is known.
+  std::optional<int64_t> mostTrips(const ir::Op& loop);
+  /// Binds the results of a loop that is bound.
+  void leaveLoop(const ir::Op& loop);
   /// Binds the loop variable of a region to a range, and forgets what was known of other values in it.
   void assume(const ir::Region& region, Range variable);
+  /// What else is known of a value.
+  void assume(const ir::Value* v, Range range);
+  /// What is known where a condition holds, or does not.
+  void assumeCondition(const ir::Value* condition, bool holds);
+
+  /// A part of the code that does not always run: what is learned there is forgotten at its end.
+  class Scope {
+   public:
+    explicit Scope(IndexRanges& r) : r_(r), start_(r.changes_.size()) { ++r_.scopes_; }
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    IndexRanges& r_;
+    size_t start_;
+  };
 
  private:
+  void set(const ir::Value* v, std::optional<Range> r);
   void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
+  Range computeDivision(const ir::Op& op, Range all);
+  void results(const ir::Op& op);
+  std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);
+  void bindCarried(const ir::Op& loop, const std::vector<Range>& ranges);
+  void assumeChecked(const ir::Region& region);
+  void assumeSquare(const ir::Op& op, Range square);
+  void assumeComparison(const ir::Op& op, bool holds);
+
   std::unordered_map<const ir::Value*, Range> known_;
+  std::unordered_map<const ir::Op*, std::vector<Range>> carried_;           ///< of loops that are bound
+  std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
+  int scopes_ = 0, loops_ = 0;
+  int left_ = 1 << 16;  ///< how many more values are looked into; then their dtypes are all that is known
 };
 
 }  // namespace tenc::codegen

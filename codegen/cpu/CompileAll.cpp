@@ -34,7 +34,7 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
     for (size_t i : some) {
       names.push_back(functionName(i));
       const auto& [kernel, schedule] = kernels[i];
-      wrong = emitKernel({*kernel, *module, names.back(), level, options.contract}, *schedule);
+      wrong = emitKernel({*kernel, *module, names.back(), level, options.contract, compiler.machine()}, *schedule);
       if (!wrong.empty()) return;
     }
     if (options.malformed) addMalformedFunction(*module);

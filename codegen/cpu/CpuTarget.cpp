@@ -97,8 +97,8 @@ class CpuTarget : public Target {
         const Schedule s = scheduleOf(requests[i]);
         if (s.level != wanted) continue;
         any = true;
-        const std::string error =
-            emitKernel({*requests[i].kernel, *module, functionName(i), wanted, options_.contract}, s);
+        const std::string error = emitKernel(
+            {*requests[i].kernel, *module, functionName(i), wanted, options_.contract, compiler.machine()}, s);
         if (!error.empty()) return error + "\n";
       }
       if (!any) continue;

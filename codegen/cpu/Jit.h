@@ -47,6 +47,7 @@ class Compiler {
   explicit Compiler(const Processor& target, bool verifies = kVerifies);
   ~Compiler();
   llvm::LLVMContext& context() { return context_; }
+  llvm::TargetMachine& machine() { return *machine_; }
   /// An empty module for the target.
   std::unique_ptr<llvm::Module> newModule(const std::string& name);
   /// Machine code as an ELF object; consumes the module's function bodies. No optimiser passes run: IR is emitted as it

@@ -7,6 +7,7 @@
 
 namespace llvm {
 class Module;
+class TargetMachine;
 }  // namespace llvm
 
 namespace tenc::codegen::cpu {
@@ -19,6 +20,7 @@ struct KernelToEmit {
   std::string name;
   Level level;
   bool contract;  ///< mul and add of the kernel may be fused
+  llvm::TargetMachine& machine;
 };
 
 /// Returns what is not supported, or "".

@@ -194,6 +194,10 @@ Scalar LlvmScalars::maximum(Scalar a, Scalar b, bool isMax) {
   for (auto [x, c] : {std::pair(a, b), std::pair(b, a)})
     if (auto* constant = floatConstantOf(value(c)); constant != nullptr && !constant->isNaN())
       return maximumOfConstant(x, c, isMax);
+  if (ordered && lanes_ == 1) {  // of a native loop: its passes make vectors of it, or expandExtremes does
+    const auto id = isMax ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum;
+    return wrap(b_.CreateBinaryIntrinsic(id, value(a), value(b)), a.repr);
+  }
   bool d = a.repr == Repr::F64;
   bool vector = value(a)->getType()->isVectorTy() || value(b)->getType()->isVectorTy();
   if (usesAvx512(module()) && lanes_ == 16 && vector) {

@@ -31,18 +31,32 @@ class NativeEmitter : NativeElements {
   llvm::Value* unlessStopped(llvm::Value* more);
   bool isShort(const ir::Op& op);
   void tell(size_t offset, Scalar value);
-  void unroll(llvm::BranchInst* jump);
+  /// An index that grows by `slope` while the variable of its loop grows by 1.
+  struct Linear {
+    const ir::Value* index;
+    int64_t extent, slope;
+  };
+  std::vector<Linear> linearIndices(const ir::Op& loop, const ir::Region& region);
+  Scalar indexAt(const ir::Value* v, const ir::Op& loop, Scalar at);
+  Scalar areInRange(const ir::Op& loop, const std::vector<Linear>& indices, Scalar lo, Scalar last, bool forward);
+  Scalar lastTrip(Scalar lo, Scalar hi, Range steps);
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step, bool forward);
   void whileLoop(const ir::Op& op);
   bool isSafeRead(const ir::Op& op);
+  static bool isIntegerDivision(const ir::Op& op);
+  llvm::Value* byPowerOf2(const ir::Op& op, Scalar a);
+  Scalar divide(const ir::Op& op, Scalar a, Scalar b);
+  bool decidesExit(const ir::Region& region, size_t i);
+  bool mayLeave(const ir::Op& op);
   bool mayAlwaysRun(const ir::Region& region, int& budget);
   void choose(const ir::Op& op, Scalar condition);
   void branch(const ir::Op& op);
 
   bool contract_;
   llvm::Value* fault_ = nullptr;
-  int loops_ = 0;  ///< around what is emitted
+  NativeValue state_;  ///< the scopes of what `fault_` points to
+  int loops_ = 0;      ///< around what is emitted
 };
 
 }  // namespace tenc::codegen::cpu

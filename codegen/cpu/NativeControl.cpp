@@ -6,6 +6,7 @@
 
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/NativeBody.h"
+#include "ir/Scalar.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen::cpu {
@@ -13,6 +14,9 @@ using ir::OpKind;
 using llvm::Value;
 
 namespace {
+
+/// So many trips of a loop without others in it take no time that anyone has to wait for.
+constexpr int64_t kFewTrips = int64_t{1} << 22;
 
 bool hasLoop(const ir::Region& region) {
   for (const auto& op : region.ops) {
@@ -22,25 +26,6 @@ bool hasLoop(const ir::Region& region) {
     }
   }
   return false;
-}
-
-/// The least extent of what the region's ops index directly by `variable`; 0 when none does.
-int64_t leastExtentIndexedBy(const ir::Region& region, const ir::Value* variable) {
-  int64_t least = 0;
-  for (const auto& op : region.ops) {
-    const bool reads = op->kind == OpKind::Gather, writes = op->kind == OpKind::Scatter;
-    for (size_t i = writes ? 2 : 1; (reads || writes) && i < op->operandCount(); ++i) {
-      if (op->operand(i) != variable) continue;
-      const auto axis = static_cast<size_t>(op->intsAttr("axes")[i - (writes ? 2 : 1)]);
-      const int64_t extent = op->operand(0)->type.shape[axis];
-      least = least == 0 ? extent : std::min(least, extent);
-    }
-    for (const auto& inner : op->regions) {
-      const int64_t extent = leastExtentIndexedBy(*inner, variable);
-      if (extent != 0) least = least == 0 ? extent : std::min(least, extent);
-    }
-  }
-  return least;
 }
 
 }  // namespace
@@ -78,37 +63,29 @@ void NativeEmitter::bindArgs(const ir::Region& region, const Slots& values, size
   for (size_t i = 0; i < values.size(); ++i) slots_[region.args[i + skip].get()] = values[i];
 }
 
-/// A `while`, and a `for` around other loops, looks at the fault word in every trip, so that Ctrl-C ends it, and an
-/// index out of range: what is read instead could keep a loop running for ever.
+/// A `while` of unknown length, and a loop around others, looks at the fault word in every trip, so that Ctrl-C ends
+/// it, and an index out of range: what is read instead could keep a loop running for ever.
 Value* NativeEmitter::unlessStopped(Value* more) {
   auto* word = b_.CreateLoad(b_.getInt32Ty(), fault_);
   word->setVolatile(true);
+  tag(word, state_);
   return b_.CreateAnd(more, b_.CreateICmpEQ(word, b_.getInt32(0)));
 }
 
 /// Writes a word of the KernelState, for those who look on.
 void NativeEmitter::tell(size_t offset, Scalar value) {
   auto* word = b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset);
-  b_.CreateStore(LlvmScalars::value(value), word)->setVolatile(true);
+  auto* store = b_.CreateStore(LlvmScalars::value(value), word);
+  store->setVolatile(true);
+  tag(store, state_);
 }
 
 /// Whether a loop surely has so few trips that nobody has to wait for it.
 bool NativeEmitter::isShort(const ir::Op& op) {
   Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1)), at = ranges_.of(op.regions[0]->args[0].get());
-  constexpr int64_t kFew = int64_t{1} << 22;
-  if (at.least >= 0 && at.most < kFew) return true;
-  return lo.least > -kFew && lo.most < kFew && hi.least > -kFew && hi.most < kFew;
-}
-
-/// Asks for four trips at a time of a loop without others in it.
-void NativeEmitter::unroll(llvm::BranchInst* jump) {
-  llvm::LLVMContext& c = b_.getContext();
-  auto* count = llvm::MDNode::get(
-      c, {llvm::MDString::get(c, "llvm.loop.unroll.count"), llvm::ConstantAsMetadata::get(b_.getInt32(4))});
-  auto self = llvm::MDNode::getTemporary(c, {});
-  llvm::MDNode* id = llvm::MDNode::getDistinct(c, {self.get(), count});
-  id->replaceOperandWith(0, id);
-  jump->setMetadata(llvm::LLVMContext::MD_loop, id);
+  constexpr int64_t few = kFewTrips;
+  if (at.least >= 0 && at.most < few) return true;
+  return lo.least > -few && lo.most < few && hi.least > -few && hi.most < few;
 }
 
 /// What both ways that meet here have left; tensors are the same in both.
@@ -128,8 +105,9 @@ NativeEmitter::Slots NativeEmitter::mergedSlots(const Slots& a, llvm::BasicBlock
   return merged;
 }
 
-/// A loop that indexes by its variable, whose bounds are known only when it starts, stands twice: all indices may be in
-/// range, and then are not checked. So does one whose step is known only then: it goes forward, as nearly all do.
+/// A loop whose indices follow from its variable, and which are known only when it starts, stands twice: all of them
+/// may be in range, and then are not checked. So does one whose step is known only then: it goes forward, as nearly all
+/// do.
 void NativeEmitter::forLoop(const ir::Op& op) {
   const ir::Region& region = *op.regions[0];
   Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
@@ -141,21 +119,25 @@ void NativeEmitter::forLoop(const ir::Op& op) {
     for (size_t k = 0; k < start.size(); ++k) slots_[op.result(k)] = start[k];
     return;
   }
-  ranges_.bindLoopVariable(op);
-  const ir::Value* variable = region.args[0].get();
-  const Range range = ranges_.of(variable), steps = ranges_.of(op.operand(2));
-  const int64_t extent = hasLoop(region) ? 0 : leastExtentIndexedBy(region, variable);
-  const bool forward = steps.least > 0, backward = steps.most <= 0;
-  if (extent == 0 || backward || (forward && range.least >= 0 && range.most < extent)) {
+  ranges_.bindLoop(op);
+  const Range range = ranges_.of(region.args[0].get()), steps = ranges_.of(op.operand(2));
+  std::vector<Linear> indices;
+  if (!hasLoop(region)) {
+    const IndexRanges::Scope scope(ranges_);
+    indices = linearIndices(op, region);
+  }
+  const bool forward = steps.least > 0, known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
+  if (indices.empty() || (!known && steps.most <= 0)) {
     last = trips(op, start, lo, hi, step, forward);
   } else {
     auto *inside = block("inside"), *anywhere = block("anywhere"), *after = block("after");
-    Scalar sure = (lo >= 0.0) & (hi <= static_cast<double>(extent));
-    if (!forward) sure = sure & (step > 0.0) & (step <= 0x1p62);
+    Scalar sure = areInRange(op, indices, lo, lastTrip(lo, hi, steps), forward || !known);
+    if (!known) sure = sure & (step > 0.0) & (step <= 0x1p62);
     b_.CreateCondBr(LlvmScalars::value(sure), inside, anywhere);
     b_.SetInsertPoint(inside);
-    ranges_.assume(region, {std::max<int64_t>(range.least, 0), std::min(range.most, extent - 1)});
-    last = trips(op, start, lo, hi, step, true);
+    ranges_.assume(region, range);
+    for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
+    last = trips(op, start, lo, hi, step, forward || !known);
     auto* endInside = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(anywhere);
@@ -166,6 +148,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
     b_.SetInsertPoint(after);
     if (error_.empty()) last = mergedSlots(last, endInside, other, endAnywhere);
   }
+  ranges_.leaveLoop(op);
   for (size_t k = 0; k < last.size(); ++k) slots_[op.result(k)] = last[k];
 }
 
@@ -230,7 +213,10 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   slots_[region.args[0].get()] = element(at);
   bindArgs(region, carried, 1);
   ++loops_;
-  body(region);
+  {
+    const Part part(*this);
+    body(region);
+  }
   --loops_;
   if (!error_.empty()) return {};
   Slots last = slotsOf(*region.terminator(), 0);
@@ -243,7 +229,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   i->addIncoming(LlvmScalars::value(following), latch);
   if (inRuns) {
     auto* look = block("look");
-    unroll(b_.CreateCondBr(again, trip, look));
+    b_.CreateCondBr(again, trip, look);
     b_.SetInsertPoint(look);
     if (told) tell(offsetof(abi::KernelState, at), following);
     closePhis(runStart, last, look);
@@ -251,8 +237,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     b_.CreateCondBr(unlessStopped(another(at, hi)), outer, done);
     latch = look;
   } else {
-    auto* jump = b_.CreateCondBr(again, trip, done);
-    if (!polls) unroll(jump);
+    b_.CreateCondBr(again, trip, done);
   }
   b_.SetInsertPoint(done);
   return error_.empty() ? mergedSlots(start, from, last, latch) : Slots{};
@@ -266,15 +251,28 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   b_.SetInsertPoint(head);
   Slots carried = carriedPhis(start, from);
   bindArgs(condition, carried, 0);
+  ranges_.bindLoop(op);
   body(condition);
   if (!error_.empty()) return;
   Scalar more = scalar(condition.terminator()->operand(0));
-  b_.CreateCondBr(unlessStopped(LlvmScalars::value(more)), run, done);
+  if (!hasLoop(region) && ranges_.mostTrips(op).value_or(kFewTrips) < kFewTrips) {
+    b_.CreateCondBr(LlvmScalars::value(more), run, done);
+  } else {
+    auto* look = block("look");
+    b_.CreateCondBr(LlvmScalars::value(more), look, done);
+    b_.SetInsertPoint(look);
+    b_.CreateCondBr(unlessStopped(b_.getTrue()), run, exit_);
+  }
   b_.SetInsertPoint(run);
   bindArgs(region, carried, 0);
   ++loops_;
-  body(region);
+  {
+    const Part part(*this);
+    ranges_.enterBody(op);
+    body(region);
+  }
   --loops_;
+  ranges_.leaveLoop(op);
   if (!error_.empty()) return;
   closePhis(carried, slotsOf(*region.terminator(), 0), b_.GetInsertBlock());
   b_.CreateBr(head);
@@ -295,10 +293,40 @@ bool NativeEmitter::isSafeRead(const ir::Op& op) {
   return true;
 }
 
+/// Whether the condition of a `while` reads what a region yields as number `i`, directly or by ifs around it.
+bool NativeEmitter::decidesExit(const ir::Region& region, size_t i) {
+  const ir::Op* around = region.parentOp;
+  if (around == nullptr) return false;
+  if (around->kind == OpKind::While) return !around->regions[0]->args[i]->unused();
+  if (around->kind != OpKind::If) return false;
+  const ir::Region& outer = *around->parent;
+  const ir::Op* end = outer.terminator();
+  for (size_t k = 0; k < end->operandCount(); ++k)
+    if (end->operand(k) == around->result(i) && decidesExit(outer, k)) return true;
+  return false;
+}
+
+/// Whether an `if` sets a flag that a loop is left by (`break`): a jump, which the trips before it need not wait for.
+bool NativeEmitter::mayLeave(const ir::Op& op) {
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    if (op.result(i)->type.dtype != ir::DType::Bool || op.result(i)->type.rank() != 0) continue;
+    const auto known = [&](size_t side) {
+      return ir::constantScalar(op.regions[side]->terminator()->operand(i)).has_value();
+    };
+    if ((known(0) || known(1)) && decidesExit(*op.regions[0], i)) return true;
+  }
+  return false;
+}
+
 /// Whether a side of an `if` is so little, and does so surely nothing but compute, that it may always run.
 bool NativeEmitter::mayAlwaysRun(const ir::Region& region, int& budget) {
   for (const auto& op : region.ops) {
     if (op->has(ir::Trait::Terminator) || op->kind == OpKind::Constant) continue;
+    if (op->kind == OpKind::If) {
+      if (mayLeave(*op) || --budget < 0) return false;
+      if (!mayAlwaysRun(*op->regions[0], budget) || !mayAlwaysRun(*op->regions[1], budget)) return false;
+      continue;
+    }
     bool cheap = op->has(ir::Trait::Elementwise) && !op->has(ir::Trait::CanFault) && op->result()->type.size() == 1 &&
                  elementwiseCost(op->kind, op->result()->type.dtype) <= 4;
     if (!cheap && !isSafeRead(*op)) return false;
@@ -332,7 +360,11 @@ void NativeEmitter::branch(const ir::Op& op) {
   Scalar condition = scalar(op.operand(0));
   constexpr int kFewOps = 10;
   int budget = kFewOps;
-  if (mayAlwaysRun(*op.regions[0], budget) && mayAlwaysRun(*op.regions[1], budget)) return choose(op, condition);
+  auto always = [&] {
+    const IndexRanges::Scope scope(ranges_);
+    return !mayLeave(op) && mayAlwaysRun(*op.regions[0], budget) && mayAlwaysRun(*op.regions[1], budget);
+  };
+  if (always()) return choose(op, condition);
   auto *then = block("then"), *otherwise = block("else"), *done = block("done");
   b_.CreateCondBr(LlvmScalars::value(condition), then, otherwise);
   Slots results[2];
@@ -340,7 +372,11 @@ void NativeEmitter::branch(const ir::Op& op) {
   for (int side = 0; side < 2; ++side) {
     b_.SetInsertPoint(side == 0 ? then : otherwise);
     const ir::Region& region = *op.regions[static_cast<size_t>(side)];
-    body(region);
+    {
+      const Part part(*this);
+      ranges_.assumeCondition(op.operand(0), side == 0);
+      body(region);
+    }
     if (!error_.empty()) return;
     results[side] = slotsOf(*region.terminator(), 0);
     ends[side] = b_.GetInsertBlock();

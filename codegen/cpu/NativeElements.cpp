@@ -1,7 +1,6 @@
 #include "codegen/cpu/NativeElements.h"
 
 #include "codegen/ScalarBodies.h"
-#include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/Loops.h"
 #include "ir/HiddenDims.h"
 #include "ir/Scalar.h"
@@ -11,20 +10,36 @@ namespace tenc::codegen::cpu {
 using ir::OpKind;
 using llvm::Value;
 
+/// An index between 0 and `most`, as it was or counted from the end. One that is neither is told, and the loop left: so
+/// the code that follows knows the range. What is usual costs one comparison.
+Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
+  Value* outside = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(c.most))));
+  Value* index = LlvmScalars::value(at);
+  return s_->wrap(
+      emitRarely(b_, outside, {index},
+                 [&]() -> Values {
+                   const Scalar mended = c.fromEnd ? at + static_cast<double>(c.extent) : at;
+                   const Scalar wrong =
+                       c.fromEnd ? (at >= 0.0) | compare(Predicate::Ugt, mended, like(at, static_cast<double>(c.most)))
+                                 : s_->intConstant(Repr::I1, 1);
+                   auto* bad = llvm::BasicBlock::Create(b_.getContext(), "bad", function_);
+                   auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
+                   b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
+                   b_.SetInsertPoint(bad);
+                   s_->setFault(s_->intConstant(Repr::I1, 1), fault(op),
+                                [&] { return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis}; });
+                   b_.CreateBr(exit_);
+                   b_.SetInsertPoint(good);
+                   return {LlvmScalars::value(mended)};
+                 })[0],
+      Repr::I64);
+}
+
 /// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
-/// indices count from the end. One that is out of range sets the fault; a read then finds element 0, and an update
-/// goes to `aside` (null for reads). What cannot be out of range is not checked, and what is checked costs a
-/// comparison: all else stands in a block that hardly ever runs.
+/// indices count from the end. What cannot be out of range is not checked.
 Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t,
-                              const std::vector<int64_t>& axes, size_t first, const std::vector<int64_t>* sizes,
-                              Value* aside) {
-  struct Checked {
-    Scalar index;
-    int64_t extent, most, stride, axis;
-  };
-  std::vector<Checked> checks;
+                              const std::vector<int64_t>& axes, size_t first, const std::vector<int64_t>* sizes) {
   Value* base = slot.base;
-  Value* unusual = nullptr;
   for (size_t i = 0; i < axes.size(); ++i) {
     auto axis = static_cast<size_t>(axes[i]);
     const ir::Value* v = op.operand(first + i);
@@ -34,28 +49,17 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
     if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
       at = at + static_cast<double>(extent);
     } else if (range.least < 0 || range.most > most) {
-      checks.push_back({at, extent, most, slot.strides[axis], ir::writtenAxis(op, axes[i])});
-      Value* out = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(most))));
-      unusual = unusual == nullptr ? out : b_.CreateOr(unusual, out);
-      continue;
+      const auto before = checked_.find({v, most});
+      if (before == checked_.end())
+        at = checked(op, at, {extent, most, ir::writtenAxis(op, axes[i]), range.least < 0});
+      else
+        at = s_->wrap(before->second, Repr::I64);
+      checked_[{v, most}] = LlvmScalars::value(at);
+      ranges_.assume(v, {range.least < 0 ? -extent : 0, most});
     }
     base = offset(base, t.dtype, at, slot.strides[axis]);
   }
-  if (checks.empty()) return base;
-  Value* usual = base;
-  for (const Checked& c : checks) usual = offset(usual, t.dtype, c.index, c.stride);
-  return emitRarely(b_, unusual, {usual}, [&]() -> Values {
-    Scalar inside = s_->intConstant(Repr::I1, 1);
-    Value* mended = base;
-    for (const Checked& c : checks) {
-      const CheckedIndex checked =
-          checkIndex(*s_, c.index, {c.most + 1, c.extent, c.axis, fault(op)}, [&] { return c.index; });
-      inside = inside & logicalNot(checked.outside);
-      mended = offset(mended, t.dtype, checked.index, c.stride);
-    }
-    if (aside != nullptr) mended = b_.CreateSelect(LlvmScalars::value(inside), mended, aside);
-    return {mended};
-  })[0];
+  return base;
 }
 
 /// Memory of a tensor that each trip makes anew.
@@ -97,16 +101,6 @@ void NativeElements::literal(const ir::Op& op) {
   slots_[op.result()] = slot;
 }
 
-/// Memory for one element, where updates go that are out of range.
-Value* NativeElements::aside() {
-  if (aside_ == nullptr) {
-    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    aside_ = entry.CreateAlloca(b_.getInt64Ty());
-    entry.CreateStore(b_.getInt64(0), aside_);
-  }
-  return aside_;
-}
-
 Value* NativeElements::offset(Value* base, ir::DType t, Scalar at, int64_t stride) {
   Value* steps = LlvmScalars::value(at);
   if (stride != 1) steps = b_.CreateMul(steps, b_.getInt64(static_cast<uint64_t>(stride)));
@@ -125,7 +119,7 @@ void NativeElements::gather(const ir::Op& op) {
     if (x->type.shape[axis] == 0) return fail("indexing of an empty dim");
     dropped[axis] = true;
   }
-  slot.base = locate(op, slot, x->type, axes, 1, nullptr, nullptr);
+  slot.base = locate(op, slot, x->type, axes, 1, nullptr);
   std::vector<int64_t> strides;
   for (size_t d = 0; d < dropped.size(); ++d)
     if (!dropped[d]) strides.push_back(slot.strides[d]);
@@ -138,7 +132,7 @@ void NativeElements::dynamicSlice(const ir::Op& op) {
   NativeValue slot = slots_[x];
   if (slot.base == nullptr) return fail("slicing of a single element");
   const auto &axes = op.intsAttr("axes"), &sizes = op.intsAttr("sizes");
-  slot.base = locate(op, slot, x->type, axes, 1, &sizes, nullptr);
+  slot.base = locate(op, slot, x->type, axes, 1, &sizes);
   bind(op.result(), slot);
 }
 
@@ -159,7 +153,7 @@ void NativeElements::updateAt(const ir::Op& op, const std::string& mode) {
   const auto& axes = op.intsAttr("axes");
   for (int64_t axis : axes)
     if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
-  Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
+  Value* at = locate(op, slot, x->type, axes, 2, nullptr);
   update(slot, at, x->type.dtype, scalar(op.operand(1)), mode);
   slots_[op.result()] = slot;
 }

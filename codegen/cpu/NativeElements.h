@@ -1,5 +1,8 @@
 // Reads, updates and views of tensors in native loops.
 #pragma once
+#include <map>
+#include <utility>
+
 #include "codegen/cpu/NativeValues.h"
 
 namespace tenc::codegen::cpu {
@@ -7,6 +10,17 @@ namespace tenc::codegen::cpu {
 class NativeElements : protected NativeValues {
  protected:
   using NativeValues::NativeValues;
+
+  /// Code that does not always run: what is known and checked there is so nowhere else.
+  struct Part {
+    explicit Part(NativeElements& e) : elements(e), checked(e.checked_), ranges(e.ranges_) {}
+    ~Part() { elements.checked_ = std::move(checked); }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    NativeElements& elements;
+    std::map<std::pair<const ir::Value*, int64_t>, llvm::Value*> checked;
+    IndexRanges::Scope ranges;
+  };
 
   void gather(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);
@@ -18,16 +32,21 @@ class NativeElements : protected NativeValues {
 
  private:
   llvm::Value* locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t, const std::vector<int64_t>& axes,
-                      size_t first, const std::vector<int64_t>* sizes, llvm::Value* aside);
-  llvm::Value* aside();
+                      size_t first, const std::vector<int64_t>* sizes);
+  struct Checked {
+    int64_t extent, most, axis;
+    bool fromEnd;  ///< whether it may count from the end
+  };
+  Scalar checked(const ir::Op& op, Scalar at, const Checked& c);
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
   void update(const NativeValue& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
   void updateAt(const ir::Op& op, const std::string& mode);
   NativeValue local(const ir::Op& op);
   void copies(const ir::Op& op);
 
-  llvm::Value* aside_ = nullptr;
   std::unordered_map<const ir::Op*, llvm::Value*> locals_;
+  /// Indices as they are after their check, by what they may be at most.
+  std::map<std::pair<const ir::Value*, int64_t>, llvm::Value*> checked_;
 };
 
 }  // namespace tenc::codegen::cpu

@@ -19,6 +19,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   auto* entry = llvm::BasicBlock::Create(module_.getContext(), "entry", function_);
   auto* run = llvm::BasicBlock::Create(module_.getContext(), "run", function_);
   auto* done = llvm::BasicBlock::Create(module_.getContext(), "done", function_);
+  exit_ = done;
   b_.SetInsertPoint(entry);
   KernelArgs args = loadArguments(b_, function_, kernel_);
   b_.CreateCondBr(b_.CreateICmpSLT(function_->getArg(2), function_->getArg(3)), run, done);
@@ -35,6 +36,8 @@ std::string NativeEmitter::emit(const std::string& name) {
   }
   std::unordered_map<int32_t, Value*> outputs;  // by result
   std::vector<llvm::MDNode*> scopes = makeScopes();
+  state_.others = scopes.back();
+  state_.scope = scopes[scopes.size() - 2];
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     if (int32_t operand = kernel_.bufferOperand[i]; operand >= 0) {
       const ir::Value* v = region.args[static_cast<size_t>(operand)].get();
@@ -76,6 +79,10 @@ void NativeEmitter::emitOp(const ir::Op& op) {
     if (op.result()->type.size() != 1) return fail("an elementwise op on tensors");
     std::vector<Scalar> args;
     for (const ir::Value* v : op.operands()) args.push_back(scalar(v));
+    if (isIntegerDivision(op)) {
+      slots_[op.result()] = element(divide(op, args[0], args[1]));
+      return;
+    }
     ir::DType operand = op.operand(op.kind == OpKind::Where ? 1 : 0)->type.dtype;
     slots_[op.result()] = element(s_->elementwise(op.kind, operand, op.result()->type.dtype, args, fault(op)));
     return;
@@ -115,7 +122,7 @@ std::string emitNativeLoop(const KernelToEmit& kernel) {
     kernel.module.getFunction(kernel.name)->eraseFromParent();
     return error;
   }
-  optimiseNative(*kernel.module.getFunction(kernel.name));
+  optimiseNative(*kernel.module.getFunction(kernel.name), kernel.machine, kernel.level);
   return error;
 }
 

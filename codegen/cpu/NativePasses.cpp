@@ -1,126 +1,177 @@
 #include "codegen/cpu/NativePasses.h"
 
-#include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/BlockFrequencyInfo.h>
+#include <llvm/Analysis/BranchProbabilityInfo.h>
+#include <llvm/Analysis/DemandedBits.h>
+#include <llvm/Analysis/LazyValueInfo.h>
+#include <llvm/Analysis/LoopAccessAnalysis.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/MemoryDependenceAnalysis.h>
+#include <llvm/Analysis/MemorySSA.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/PhiValues.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/ProfileSummaryInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScopedNoAliasAA.h>
-#include <llvm/IR/CFG.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/PatternMatch.h>
-#include <llvm/Transforms/Scalar.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/JumpThreading.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopLoadElimination.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+
+#include <string>
+
+#include "codegen/cpu/Jit.h"
 
 namespace tenc::codegen::cpu {
-using llvm::Value;
-
 namespace {
 
-/// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
-/// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. Numbers
-/// with a sign go from trip to trip with that bit turned, and are compared as those without: a choice by the carry
-/// alone takes one cycle on Zen 5, one by sign and overflow, or by carry and zero, two.
-void shortenRecurrences(llvm::Function& f) {
-  namespace pm = llvm::PatternMatch;
-  std::vector<llvm::SelectInst*> choices;
-  for (llvm::BasicBlock& block : f)
-    for (llvm::Instruction& i : block)
-      if (auto* s = llvm::dyn_cast<llvm::SelectInst>(&i); s != nullptr && s->getType()->isIntegerTy())
-        choices.push_back(s);
-  for (llvm::SelectInst* s : choices) {
-    auto carries = [&](Value* v) {
-      auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
-      return phi != nullptr && llvm::is_contained(phi->incoming_values(), s);
-    };
-    const unsigned bits = s->getType()->getIntegerBitWidth();
-    for (unsigned side : {1u, 2u}) {
-      Value *extreme = s->getOperand(side), *x, *y;
-      bool isMax = true, isSigned = true;
-      if (pm::match(extreme, pm::m_SMin(pm::m_Value(x), pm::m_Value(y)))) {
-        isMax = false;
-      } else if (pm::match(extreme, pm::m_UMax(pm::m_Value(x), pm::m_Value(y)))) {
-        isSigned = false;
-      } else if (pm::match(extreme, pm::m_UMin(pm::m_Value(x), pm::m_Value(y)))) {
-        isMax = isSigned = false;
-      } else if (!pm::match(extreme, pm::m_SMax(pm::m_Value(x), pm::m_Value(y)))) {
-        continue;
-      }
-      if (!carries(x)) std::swap(x, y);
-      if (!extreme->hasOneUse() || !carries(x) || x == y) continue;
-      auto* carried = llvm::cast<llvm::PHINode>(x);
-      llvm::IRBuilder<> b(s);
-      const llvm::APInt sign = isSigned ? llvm::APInt::getSignMask(bits) : llvm::APInt::getZero(bits);
-      auto turned = [&](Value* v) { return isSigned ? b.CreateXor(v, b.getInt(sign)) : v; };
-      if (isSigned) {  // the carried value, turned; turned back for all others that read it
-        x = llvm::PHINode::Create(s->getType(), carried->getNumIncomingValues(), "", carried->getIterator());
-        b.SetInsertPoint(carried->getParent(), carried->getParent()->getFirstInsertionPt());
-        carried->replaceAllUsesWith(turned(x));
-        b.SetInsertPoint(s);
-      }
-      Value* other = turned(y);
-      auto choose = [&](Value* elsewhere) {  // y where the choice falls on this side
-        return b.CreateSelect(s->getCondition(), side == 1 ? other : elsewhere, side == 1 ? elsewhere : other, "", s);
-      };
-      // What nothing beats stands where the choice falls on the other side.
-      Value* bound = choose(b.getInt(isMax ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getZero(bits)));
-      other = choose(turned(s->getOperand(3 - side)));
-      Value* beats = isMax ? b.CreateICmpULT(bound, x) : b.CreateICmpULT(x, bound);
-      Value* next = b.CreateSelect(beats, x, other, "", s);
-      s->replaceAllUsesWith(turned(next));
-      for (unsigned i = 0; isSigned && i < carried->getNumIncomingValues(); ++i) {
-        llvm::BasicBlock* from = carried->getIncomingBlock(i);
-        b.SetInsertPoint(from->getTerminator());
-        Value *v = carried->getIncomingValue(i), *before = nullptr;
-        const bool isTurned = pm::match(v, pm::m_Xor(pm::m_Value(before), pm::m_SpecificInt(sign)));
-        llvm::cast<llvm::PHINode>(x)->addIncoming(isTurned ? before : turned(v), from);
-      }
-      if (isSigned) carried->eraseFromParent();
-      s->eraseFromParent();
-      llvm::RecursivelyDeleteTriviallyDeadInstructions(extreme);
-      break;
-    }
+/// The analyses that the passes below ask for. Code here calls no library that LLVM knows, and must not begin to.
+struct Analyses {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::ModuleAnalysisManager modules;
+
+  explicit Analyses(const llvm::TargetMachine& machine) {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+    functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+    functions.registerPass([] {
+      llvm::AAManager aliases;
+      aliases.registerFunctionAnalysis<llvm::BasicAA>();
+      aliases.registerFunctionAnalysis<llvm::ScopedNoAliasAA>();
+      return aliases;
+    });
+    addTo<llvm::PassInstrumentationAnalysis, llvm::AssumptionAnalysis, llvm::BasicAA, llvm::BlockFrequencyAnalysis,
+          llvm::BranchProbabilityAnalysis, llvm::DemandedBitsAnalysis, llvm::DominatorTreeAnalysis,
+          llvm::LazyValueAnalysis, llvm::LoopAccessAnalysis, llvm::LoopAnalysis, llvm::MemoryDependenceAnalysis,
+          llvm::MemorySSAAnalysis, llvm::OptimizationRemarkEmitterAnalysis, llvm::PhiValuesAnalysis,
+          llvm::PostDominatorTreeAnalysis, llvm::ScalarEvolutionAnalysis, llvm::ScopedNoAliasAA,
+          llvm::ShouldRunExtraVectorPasses>();
+    functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
+    functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
+    loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    loops.registerPass([] { return llvm::ShouldRunExtraSimpleLoopUnswitch(); });
+    loops.registerPass([&] { return llvm::FunctionAnalysisManagerLoopProxy(functions); });
+    modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    modules.registerPass([] { return llvm::ProfileSummaryAnalysis(); });
   }
+
+ private:
+  template <typename... Analysis>
+  void addTo() {
+    (functions.registerPass([] { return Analysis(); }), ...);
+  }
+};
+
+/// A pass over loops, the outer ones last.
+template <typename Pass>
+auto overLoops(Pass pass, bool memory) {
+  return llvm::createFunctionToLoopPassAdaptor(std::move(pass), memory);
 }
 
-/// Rows that an innermost loop walks side by side keep registers of their own. The code generator sees that they are a
-/// fixed distance apart and would address all of them from one: displacements of four bytes cost more than registers.
-void keepRowsApart(llvm::Function& f) {
-  constexpr size_t kMostRows = 4;
-  for (llvm::BasicBlock& block : f) {
-    if (!llvm::is_contained(llvm::successors(&block), &block)) continue;
-    llvm::MapVector<llvm::GetElementPtrInst*, std::vector<llvm::GetElementPtrInst*>> rows;
-    for (llvm::Instruction& i : block) {
-      auto* element = llvm::dyn_cast<llvm::GetElementPtrInst>(&i);
-      auto* row = element ? llvm::dyn_cast<llvm::GetElementPtrInst>(element->getPointerOperand()) : nullptr;
-      if (row != nullptr && row->getParent() != &block) rows[row].push_back(element);
-    }
-    if (rows.size() < 2 || rows.size() > kMostRows) continue;
-    for (auto& [row, elements] : rows) {
-      auto* apart = new llvm::FreezeInst(row, "", std::next(row->getIterator()));
-      for (llvm::GetElementPtrInst* e : elements) e->setOperand(0, apart);
-    }
+llvm::LICMPass hoisting() { return llvm::LICMPass(llvm::LICMOptions()); }
+
+/// Branches and conditions: what is known of a value where it is used, exits by a flag made jumps, loops that test at
+/// their ends, checks that can fail in no trip taken out.
+void simplify(llvm::FunctionPassManager& passes) {
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(overLoops(llvm::LoopRotatePass(), false));
+  passes.addPass(llvm::JumpThreadingPass());  // before a flag becomes the condition that it is set by
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::CorrelatedValuePropagationPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(overLoops(hoisting(), true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(overLoops(llvm::IndVarSimplifyPass(), false));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(overLoops(hoisting(), true));
+}
+
+/// Several trips at a time where their order does not show.
+void vectorise(llvm::FunctionPassManager& passes) {
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::LoopLoadEliminationPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(overLoops(hoisting(), true));
+}
+
+bool hasVectors(const llvm::Loop& loop) {
+  return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
+}
+
+/// Innermost loops that count and are left nowhere else are unrolled by four, if they are not vectors of several trips
+/// already, and as a whole if they are short; LLVM would go further, which takes it longer and gains nothing.
+void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  constexpr unsigned kFewTrips = 16;
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
+    if (!loop->isInnermost() || hasVectors(*loop) || loop->getExitingBlock() == nullptr ||
+        !evolution.hasLoopInvariantBackedgeTakenCount(loop))
+      loop->setLoopAlreadyUnrolled();
+    else
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", 4);
   }
 }
 
 }  // namespace
 
-void optimiseNative(llvm::Function& f) {
-  llvm::legacy::FunctionPassManager passes(f.getParent());
-  passes.add(llvm::createBasicAAWrapperPass());
-  passes.add(llvm::createScopedNoAliasAAWrapperPass());
-  passes.add(llvm::createEarlyCSEPass(true));
-  passes.add(llvm::createLICMPass());
-  passes.add(llvm::createGVNPass());
-  passes.doInitialization();
-  passes.run(f);
-  passes.doFinalization();
+void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level) {
+  f.addFnAttr("prefer-vector-width", std::to_string(8 * vectorUnit(*f.getParent()).registerBytes));
+  Analyses analyses(machine);
+  analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
+  if (level == Level::Quick) {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(overLoops(hoisting(), true));
+    passes.run(f, analyses.functions);
+    return expandExtremes(f);
+  }
+  llvm::FunctionPassManager passes;
+  simplify(passes);
+  passes.run(f, analyses.functions);
+  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
+    if (loop->isInnermost()) llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+  llvm::FunctionPassManager vectors;
+  vectorise(vectors);
+  vectors.run(f, analyses.functions);
   shortenRecurrences(f);
+  expandExtremes(f);
   keepRowsApart(f);
-  llvm::legacy::FunctionPassManager unroll(f.getParent());
-  unroll.add(llvm::createLoopUnrollPass(2, /*OnlyWhenForced=*/true));
-  unroll.doInitialization();
-  unroll.run(f);
-  unroll.doFinalization();
+  analyses.functions.clear();
+  chooseUnrolling(f, analyses.functions);
+  llvm::FunctionPassManager last;
+  last.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+  last.addPass(overLoops(hoisting(), true));
+  last.addPass(llvm::EarlyCSEPass());
+  last.run(f, analyses.functions);
 }
 
 }  // namespace tenc::codegen::cpu

@@ -1,14 +1,22 @@
 // The passes over the code of native loops.
 #pragma once
+#include "codegen/cpu/CompileLevel.h"
 
 namespace llvm {
 class Function;
+class TargetMachine;
 }  // namespace llvm
 
 namespace tenc::codegen::cpu {
 
-/// Elements that are read again, or were just written, stay in registers, also from one trip to the next; recurrences
-/// are shortened, and loops unrolled that ask for it. Nothing else of LLVM's optimiser has something to do here.
-void optimiseNative(llvm::Function& f);
+/// Elements that are read again, or were just written, stay in registers, also from one trip to the next; loops whose
+/// trips may run in any order are vectorised; recurrences are shortened. Results keep their bits.
+void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level);
+
+/// Of optimiseNative (NativeRecurrences.cpp).
+void shortenRecurrences(llvm::Function& f);
+void keepRowsApart(llvm::Function& f);
+/// Of optimiseNative (NativeExtremes.cpp).
+void expandExtremes(llvm::Function& f);
 
 }  // namespace tenc::codegen::cpu

@@ -18,13 +18,13 @@ Scalar NativeValues::scalar(const ir::Value* v) {
   return s_->constant(r, 0);
 }
 
-/// For each buffer its alias scope and the list of all others'. Buffers that the loop works in do not overlap; only
-/// results, which are written after it, may stand where an operand did.
+/// For each buffer its alias scope and the list of all others'; last those of the kernel's state. Buffers that the loop
+/// works in do not overlap; only results, which are written after it, may stand where an operand did.
 std::vector<llvm::MDNode*> NativeValues::makeScopes() {
   llvm::MDBuilder make(b_.getContext());
   llvm::MDNode* domain = make.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;
-  for (size_t i = 0; i < kernel_.buffers.size(); ++i) scopes.push_back(make.createAnonymousAliasScope(domain));
+  for (size_t i = 0; i <= kernel_.buffers.size(); ++i) scopes.push_back(make.createAnonymousAliasScope(domain));
   std::vector<llvm::MDNode*> lists;
   for (size_t i = 0; i < scopes.size(); ++i) {
     std::vector<llvm::Metadata*> others = scopes;

@@ -47,6 +47,7 @@ class NativeValues {
   llvm::Module& module_;
   IrBuilder b_;
   llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* exit_ = nullptr;  ///< where a loop is left that cannot go on
   std::optional<LlvmScalars> s_;
   std::unordered_map<const ir::Value*, NativeValue> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;

@@ -60,12 +60,16 @@ bool isSingleElementView(const Op& op) {
   });
 }
 
+/// A hint that the pages of a row will be wanted. A native loop is not interrupted for it.
+bool isHint(const Op& op) { return op.kind == OpKind::BringIn; }
+
 /// A number in the place of another one: fill(x, []).
 bool isPlacedNumber(const Op& op) { return op.kind == OpKind::Fill && op.result()->type.rank() == 0; }
 
 /// Makes constant element reads and updates gathers and scatters, in a region and below, and takes numbers as they are.
 void normalise(Region& region) {
   std::vector<Op*> ops;
+  std::erase_if(region.ops, [](const auto& op) { return isHint(*op); });
   for (auto& op : region.ops) ops.push_back(op.get());
   for (Op* op : ops) {
     for (auto& r : op->regions) normalise(*r);
@@ -213,7 +217,7 @@ class NativeCheck {
 
   bool element(const Op& op) {
     if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
-    if (isSingleElementView(op) || isTable(op)) return true;
+    if (isSingleElementView(op) || isTable(op) || isHint(op)) return true;
     if (op.kind == OpKind::Transfer && op.result()->unused()) return true;  // about to go
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
@@ -317,6 +321,47 @@ class NativeCheck {
   int64_t localBytes_ = 0;
 };
 
+/// The version of a tensor that a region's yield number `i` replaces: what the loop around carries there.
+Value* replacedBy(const Region& region, size_t i) {
+  const Op* around = region.parentOp;
+  if (around == nullptr) return nullptr;
+  if (ir::isLoop(*around)) return region.args[ir::firstCarriedArg(*around) + i].get();
+  if (around->kind != OpKind::If || around->result(i)->uses.size() != 1) return nullptr;
+  const Value::Use& use = around->result(i)->uses[0];
+  return use.user->has(Trait::Terminator) ? replacedBy(*around->parent, use.operand) : nullptr;
+}
+
+/// n[0] += 1, of a tensor of one element, is a new tensor that takes the place of the old one. Such ones become
+/// updates.
+bool updateSingles(const Region& region) {
+  bool any = false;
+  std::vector<Op*> ops;
+  for (const auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (const auto& r : op->regions) any = updateSingles(*r) || any;
+    const bool made = op->kind == OpKind::Fill || op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape;
+    if (!made || op->operand(0)->type.rank() != 0 || op->result()->type.rank() == 0) continue;
+    if (op->result()->type.size() != 1 || op->result()->uses.size() != 1) continue;
+    const Value::Use& use = op->result()->uses[0];
+    if (!use.user->has(Trait::Terminator) || use.user->parent != &region) continue;
+    Value* old = replacedBy(region, use.operand);
+    if (old == nullptr || !(old->type == op->result()->type)) continue;
+    ir::Builder b(op);
+    b.setLoc(op->loc);
+    std::vector<Value*> operands = {old, op->operand(0)};
+    std::vector<int64_t> axes;
+    for (int64_t d = 0; d < old->type.rank(); ++d) {
+      operands.push_back(b.scalarInt(ir::DType::I64, 0));
+      axes.push_back(d);
+    }
+    op->result()->replaceAllUsesWith(
+        b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("set")}}));
+    op->erase();
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 bool isNativeLoop(const Op& loop, const Context& c, const std::string* device) {
@@ -335,7 +380,13 @@ void formNativeLoops(Region& region, const Context& c) {
     if (op->kind != OpKind::Fused && !op->regions.empty()) ops.push_back(op.get());
   }
   for (Op* op : ops) {
-    if (ir::isLoop(*op) && !op->results.empty() && isNativeLoop(*op, c, nullptr)) {
+    auto isNative = [&] { return isNativeLoop(*op, c, nullptr); };
+    auto hadSingles = [&] {
+      bool any = false;
+      for (const auto& r : op->regions) any = updateSingles(*r) || any;
+      return any;
+    };
+    if (ir::isLoop(*op) && !op->results.empty() && (isNative() || (hadSingles() && isNative()))) {
       formNativeLoop(*op);
       continue;
     }

@@ -1,0 +1,297 @@
+// The part of IndexRanges that follows control flow: conditions, and what loops carry from trip to trip.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "codegen/IndexRanges.h"
+#include "ir/Loops.h"
+#include "ir/Scalar.h"
+
+namespace tenc::codegen {
+using ir::OpKind;
+
+namespace {
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+
+bool isNumber(const ir::Value* v) { return v->type.rank() == 0 && !ir::isFloat(v->type.dtype); }
+/// A u64 beyond i64 looks negative: comparisons say nothing of its range.
+bool isOrdered(const ir::Value* v) {
+  return isNumber(v) && (ir::isSigned(v->type.dtype) || ir::byteSize(v->type.dtype) < 8);
+}
+
+Range joined(Range a, Range b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
+
+}  // namespace
+
+IndexRanges::Scope::~Scope() {
+  while (r_.changes_.size() > start_) {
+    const auto& [v, before] = r_.changes_.back();
+    if (before)
+      r_.known_[v] = *before;
+    else
+      r_.known_.erase(v);
+    r_.changes_.pop_back();
+  }
+  --r_.scopes_;
+}
+
+void IndexRanges::set(const ir::Value* v, std::optional<Range> r) {
+  const auto it = known_.find(v);
+  if (scopes_ > 0) changes_.emplace_back(v, it == known_.end() ? std::nullopt : std::optional(it->second));
+  if (r)
+    known_[v] = *r;
+  else if (it != known_.end())
+    known_.erase(it);
+}
+
+void IndexRanges::assume(const ir::Value* v, Range range) {
+  const Range before = of(v), both = {std::max(before.least, range.least), std::min(before.most, range.most)};
+  if (both.least > both.most || both == before) return;  // where it is empty, nothing runs
+  set(v, both);
+  const ir::Op* op = v->op;
+  if (op != nullptr && op->kind == OpKind::Mul && op->operand(0) == op->operand(1)) return assumeSquare(*op, both);
+  // What is known of x + 1 is known of x, if that cannot wrap.
+  if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return;
+  const auto c = ir::constantScalar(op->operand(1));
+  if (!c || !isOrdered(v) || !ir::isSigned(c->dtype) || std::abs(c->i) > (int64_t{1} << 40)) return;
+  const int64_t shift = op->kind == OpKind::Add ? -c->i : c->i;
+  const Range inner = of(op->operand(0));
+  if (v->type.dtype != ir::DType::I64) return;
+  const bool wraps = shift < 0 ? inner.most > kMost + shift : inner.least < kLeast + shift;
+  if (wraps) return;
+  auto moved = [&](int64_t end) {
+    if (shift < 0 ? end < kLeast - shift : end > kMost - shift) return end;  // so far away that it says nothing
+    return end + shift;
+  };
+  assume(op->operand(0),
+         {both.least == kLeast ? kLeast : moved(both.least), both.most == kMost ? kMost : moved(both.most)});
+}
+
+/// Of what is positive and so small that its square does not wrap.
+void IndexRanges::assumeSquare(const ir::Op& op, Range square) {
+  constexpr int64_t kMostRoot = 3037000499;  // of what is below 2^63
+  const Range x = of(op.operand(0));
+  if (op.result()->type.dtype != ir::DType::I64 || x.least < 0 || x.most > kMostRoot || square.most < 0) return;
+  auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(square.most)));
+  while (root * root > square.most) --root;
+  while (root < kMostRoot && (root + 1) * (root + 1) <= square.most) ++root;
+  assume(op.operand(0), {0, root});
+}
+
+/// A `while` that counts up to what its condition names, or down.
+std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
+  const auto it = carried_.find(&loop);
+  if (loop.kind != OpKind::While || it == carried_.end()) return std::nullopt;
+  std::optional<int64_t> least;
+  const Scope scope(*this);
+  enterBody(loop);
+  const ir::Region& body = *loop.regions[1];
+  assumeChecked(body);
+  for (size_t i = 0; i < body.args.size(); ++i) {
+    const ir::Value *v = body.args[i].get(), *next = body.terminator()->operand(i);
+    if (!isOrdered(v) || next->op == nullptr || next->op->kind != OpKind::Add) continue;
+    const bool first = next->op->operand(0) == v;
+    if (!first && next->op->operand(1) != v) continue;
+    const Range by = of(next->op->operand(first ? 1 : 0)), inside = of(v);
+    if (by.least <= 0 && by.most >= 0) continue;
+    // Within its range as long as the body runs, and further in each trip; what is left does not wrap on the way.
+    const auto distance = static_cast<uint64_t>(inside.most) - static_cast<uint64_t>(inside.least);
+    const auto step = static_cast<uint64_t>(by.least > 0 ? by.least : -by.most);
+    const Range after = of(next);
+    if (by.least > 0 ? after.least <= inside.least : after.most >= inside.most) continue;
+    const uint64_t trips = distance / step + 1;
+    if (trips < static_cast<uint64_t>(kMost) && (!least || static_cast<int64_t>(trips) < *least))
+      least = static_cast<int64_t>(trips);
+  }
+  return least;
+}
+
+void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
+  const ir::Value *a = op.operand(0), *b = op.operand(1);
+  if (!isOrdered(a) || !isOrdered(b)) return;
+  OpKind kind = op.kind;
+  if (!holds) {
+    switch (kind) {
+      case OpKind::Lt: kind = OpKind::Ge; break;
+      case OpKind::Le: kind = OpKind::Gt; break;
+      case OpKind::Gt: kind = OpKind::Le; break;
+      case OpKind::Ge: kind = OpKind::Lt; break;
+      case OpKind::Eq: kind = OpKind::Ne; break;
+      default: kind = OpKind::Eq; break;
+    }
+  }
+  if (kind == OpKind::Gt || kind == OpKind::Ge) {
+    std::swap(a, b);
+    kind = kind == OpKind::Gt ? OpKind::Lt : OpKind::Le;
+  }
+  const Range x = of(a), y = of(b);
+  switch (kind) {
+    case OpKind::Lt:
+      if (y.most > kLeast) assume(a, {kLeast, y.most - 1});
+      if (x.least < kMost) assume(b, {x.least + 1, kMost});
+      return;
+    case OpKind::Le:
+      assume(a, {kLeast, y.most});
+      assume(b, {x.least, kMost});
+      return;
+    case OpKind::Eq:
+      assume(a, y);
+      assume(b, x);
+      return;
+    default:
+      // A number that is not the last of its range is in the rest.
+      if (y.least == y.most && x.least == y.least && x.least < kMost) assume(a, {x.least + 1, kMost});
+      if (y.least == y.most && x.most == y.least && x.most > kLeast) assume(a, {kLeast, x.most - 1});
+      return;
+  }
+}
+
+void IndexRanges::assumeCondition(const ir::Value* condition, bool holds) {
+  const ir::Op* op = condition->op;
+  if (op == nullptr || condition->type.rank() != 0) return;
+  switch (op->kind) {
+    case OpKind::Not: return assumeCondition(op->operand(0), !holds);
+    case OpKind::And:
+    case OpKind::Or:
+      if (holds != (op->kind == OpKind::And)) return;
+      assumeCondition(op->operand(0), holds);
+      return assumeCondition(op->operand(1), holds);
+    case OpKind::Eq:
+    case OpKind::Ne:
+    case OpKind::Lt:
+    case OpKind::Le:
+    case OpKind::Gt:
+    case OpKind::Ge: return assumeComparison(*op, holds);
+    default: return;
+  }
+}
+
+void IndexRanges::bindCarried(const ir::Op& loop, const std::vector<Range>& ranges) {
+  const size_t first = ir::firstCarriedArg(loop);
+  for (const auto& region : loop.regions)
+    for (size_t i = 0; i < ranges.size(); ++i) set(region->args[first + i].get(), ranges[i]);
+}
+
+/// Where all ops of a region have run, the indices among them were in range, or counted from the end.
+void IndexRanges::assumeChecked(const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    const bool writes = op->kind == OpKind::Scatter;
+    if (!writes && op->kind != OpKind::Gather) continue;
+    const size_t first = writes ? 2 : 1;
+    for (size_t i = first; i < op->operandCount(); ++i) {
+      const ir::Value* v = op->operand(i);
+      if (!isOrdered(v)) continue;
+      const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(op->intsAttr("axes")[i - first])];
+      assume(v, {-extent, extent - 1});
+    }
+  }
+}
+
+void IndexRanges::enterBody(const ir::Op& loop) {
+  if (loop.kind != OpKind::While) return;
+  const ir::Region &head = *loop.regions[0], &body = *loop.regions[1];
+  assumeChecked(head);
+  assumeCondition(head.terminator()->operand(0), true);
+  for (size_t i = 0; i < head.args.size(); ++i) set(body.args[i].get(), of(head.args[i].get()));
+}
+
+/// What a trip leaves that finds what it is given in these ranges.
+std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<Range>& before) {
+  const Scope scope(*this);
+  for (const auto& region : loop.regions) {
+    if (loop.kind == OpKind::While) {
+      forget(*region);
+    } else {
+      const Range variable = of(region->args[0].get());
+      forget(*region);
+      set(region->args[0].get(), variable);
+    }
+  }
+  bindCarried(loop, before);
+  enterBody(loop);
+  assumeChecked(*loop.regions.back());
+  std::vector<Range> after;
+  for (const ir::Value* v : loop.regions.back()->terminator()->operands()) after.push_back(of(v));
+  return after;
+}
+
+/// What each trip begins with is what the loop begins with or what a trip leaves that began so: ranges grow until no
+/// trip leaves them. Ends that go on growing go to what may still be squared, then as far as the dtype; what no trip
+/// needs of that is left out again.
+void IndexRanges::bindLoop(const ir::Op& loop) {
+  constexpr int kPatience = 2, kMostRounds = 8, kDeepest = 3;
+  constexpr int64_t kFar = int64_t{1} << 31;
+  if (loop.kind == OpKind::For) bindLoopVariable(loop);
+  const size_t lead = ir::firstCarriedOperand(loop);
+  std::vector<Range> start, all;
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    const ir::Value* v = loop.operand(lead + i);
+    all.push_back(ofDtype(v->type.dtype));
+    start.push_back(isNumber(v) ? of(v) : all.back());
+  }
+  std::vector<Range> now = start;
+  ++loops_;
+  for (int round = 0; round <= kMostRounds; ++round) {
+    if (round == kMostRounds || loops_ > kDeepest) now = all;
+    const std::vector<Range> after = afterTrip(loop, now);
+    bool same = true;
+    for (size_t i = 0; i < now.size(); ++i) {
+      Range next = joined(now[i], after[i]);
+      if (next == now[i]) continue;
+      same = false;
+      if (round >= kPatience && next.least < now[i].least)
+        next.least = next.least > -kFar && round < kMostRounds - 2 ? std::max(-kFar, all[i].least) : all[i].least;
+      if (round >= kPatience && next.most > now[i].most)
+        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(kFar, all[i].most) : all[i].most;
+      now[i] = next;
+    }
+    if (same) break;
+  }
+  for (int round = 0; round < 2 && loops_ <= kDeepest; ++round) {
+    const std::vector<Range> after = afterTrip(loop, now);
+    for (size_t i = 0; i < now.size(); ++i) now[i] = joined(start[i], after[i]);
+  }
+  --loops_;
+  carried_[&loop] = now;
+  bindCarried(loop, now);
+}
+
+void IndexRanges::leaveLoop(const ir::Op& loop) {
+  const auto it = carried_.find(&loop);
+  if (it == carried_.end()) return;
+  std::vector<Range> left = it->second;
+  if (loop.kind == OpKind::While) {
+    const Scope scope(*this);
+    const ir::Region& head = *loop.regions[0];
+    bindCarried(loop, left);
+    assumeCondition(head.terminator()->operand(0), false);
+    for (size_t i = 0; i < left.size(); ++i) left[i] = of(head.args[i].get());
+  }
+  for (size_t i = 0; i < left.size(); ++i) set(loop.result(i), left[i]);
+}
+
+/// Those of an `if` or a loop that lies ahead.
+void IndexRanges::results(const ir::Op& op) {
+  if (ir::isLoop(op)) {
+    std::vector<Range> left;
+    {
+      const Scope scope(*this);
+      bindLoop(op);
+      leaveLoop(op);
+      for (const auto& r : op.results) left.push_back(of(r.get()));
+    }
+    carried_.erase(&op);
+    for (size_t i = 0; i < left.size(); ++i) set(op.result(i), left[i]);
+    return;
+  }
+  std::vector<Range> sides[2];
+  for (size_t side = 0; side < 2; ++side) {
+    const Scope scope(*this);
+    assumeCondition(op.operand(0), side == 0);
+    for (const ir::Value* v : op.regions[side]->terminator()->operands()) sides[side].push_back(of(v));
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) set(op.result(i), joined(sides[0][i], sides[1][i]));
+}
+
+}  // namespace tenc::codegen

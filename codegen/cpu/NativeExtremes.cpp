@@ -1,0 +1,118 @@
+// The lesser and the greater of two numbers in native loops, after LLVM's passes.
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+#include <functional>
+
+#include "codegen/cpu/NativePasses.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+namespace {
+
+using Extreme = llvm::IntrinsicInst;
+
+/// Of single numbers.
+std::vector<Extreme*> extremesIn(llvm::Function& f, bool ofFloats) {
+  std::vector<Extreme*> found;
+  for (llvm::Instruction& i : llvm::instructions(f)) {
+    auto* e = llvm::dyn_cast<Extreme>(&i);
+    if (e == nullptr || e->getType()->isVectorTy()) continue;
+    const bool floats =
+        e->getIntrinsicID() == llvm::Intrinsic::maximum || e->getIntrinsicID() == llvm::Intrinsic::minimum;
+    if (ofFloats ? floats : llvm::isa<llvm::MinMaxIntrinsic>(e)) found.push_back(e);
+  }
+  return found;
+}
+
+/// Whether a value is made, in few steps, of what the trip before has left of `root`.
+bool waitsFor(const Value* v, const Value* root, int steps = 4) {
+  if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(v)) return llvm::is_contained(phi->incoming_values(), root);
+  const auto* i = llvm::dyn_cast<llvm::Instruction>(v);
+  if (i == nullptr || steps == 0 || llvm::isa<llvm::LoadInst>(i)) return false;
+  return llvm::any_of(i->operands(), [&](const Value* o) { return waitsFor(o, root, steps - 1); });
+}
+
+void leavesOf(Value* v, llvm::Intrinsic::ID id, const llvm::BasicBlock* block, std::vector<Value*>& leaves) {
+  auto* e = llvm::dyn_cast<Extreme>(v);
+  if (e == nullptr || e->getIntrinsicID() != id || e->getParent() != block || (!leaves.empty() && !e->hasOneUse()))
+    return leaves.push_back(v);
+  for (Value* o : {e->getArgOperand(0), e->getArgOperand(1)}) {
+    auto* inner = llvm::dyn_cast<Extreme>(o);
+    if (inner != nullptr && inner->getIntrinsicID() == id && inner->getParent() == block && inner->hasOneUse())
+      leavesOf(o, id, block, leaves);
+    else
+      leaves.push_back(o);
+  }
+}
+
+/// min(min(a, left + 1), b), where `left` comes from the trip before, as min(min(a, b), left + 1): integers may be
+/// compared in any order, and so only one comparison waits.
+void lateOperandsLast(Extreme* root) {
+  std::vector<Value*> leaves;
+  leavesOf(root, root->getIntrinsicID(), root->getParent(), leaves);
+  if (leaves.size() < 3) return;
+  const auto late = std::stable_partition(leaves.begin(), leaves.end(), [&](Value* v) { return !waitsFor(v, root); });
+  if (late == leaves.end() || late == leaves.begin()) return;
+  llvm::IRBuilder<> b(root);
+  Value* all = leaves[0];
+  for (size_t i = 1; i + 1 < leaves.size(); ++i) all = b.CreateBinaryIntrinsic(root->getIntrinsicID(), all, leaves[i]);
+  root->setArgOperand(0, all);
+  root->setArgOperand(1, leaves.back());
+}
+
+/// A choice by the condition: LLVM would otherwise take a jump for cheaper, though data decide.
+void asChoice(Extreme* e) {
+  const auto predicate = llvm::MinMaxIntrinsic::getPredicate(e->getIntrinsicID());
+  llvm::IRBuilder<> b(e);
+  Value *x = e->getArgOperand(0), *y = e->getArgOperand(1);
+  Value* chosen = b.CreateSelect(b.CreateICmp(predicate, x, y), x, y);
+  if (auto* i = llvm::dyn_cast<llvm::Instruction>(chosen))
+    i->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(b.getContext(), {}));
+  e->replaceAllUsesWith(chosen);
+  e->eraseFromParent();
+}
+
+/// The machine's comparison, which gives its second operand for NaN and for two zeros: both stand aside, behind jumps
+/// that are hardly ever taken, so nothing waits for their tests.
+void expand(Extreme* e) {
+  const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
+  Value *x = e->getArgOperand(0), *y = e->getArgOperand(1);
+  llvm::IRBuilder<> b(e);
+  llvm::Type* whole = b.getIntNTy(e->getType()->getScalarSizeInBits());
+  llvm::MDNode* rarely = llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000);
+  auto unless = [&](Value* usual, Value* condition, const std::function<Value*()>& otherwise) -> Value* {
+    llvm::BasicBlock* before = e->getParent();
+    llvm::Instruction* end =
+        llvm::SplitBlockAndInsertIfThen(condition, e->getIterator(), /*Unreachable=*/false, rarely);
+    b.SetInsertPoint(end);
+    Value* unusual = otherwise();
+    b.SetInsertPoint(e);
+    auto* either = b.CreatePHI(e->getType(), 2);
+    either->addIncoming(usual, before);
+    either->addIncoming(unusual, end->getParent());
+    return either;
+  };
+  Value* result = b.CreateSelect(isMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
+  result = unless(result, b.CreateFCmpUNO(x, y), [&] { return b.CreateFAdd(x, y); });
+  Value *p = b.CreateBitCast(x, whole), *q = b.CreateBitCast(y, whole);
+  Value* zeros = b.CreateICmpEQ(b.CreateShl(b.CreateOr(p, q), 1), llvm::Constant::getNullValue(whole));
+  result = unless(result, zeros,
+                  [&] { return b.CreateBitCast(isMax ? b.CreateAnd(p, q) : b.CreateOr(p, q), e->getType()); });
+  e->replaceAllUsesWith(result);
+  e->eraseFromParent();
+}
+
+}  // namespace
+
+void expandExtremes(llvm::Function& f) {
+  for (Extreme* e : extremesIn(f, false)) lateOperandsLast(e);
+  for (Extreme* e : extremesIn(f, false)) asChoice(e);
+  for (Extreme* e : extremesIn(f, true)) expand(e);
+}
+
+}  // namespace tenc::codegen::cpu

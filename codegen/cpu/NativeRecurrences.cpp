@@ -1,0 +1,99 @@
+// Rewrites of native loops that LLVM has no pass for: they shorten what one trip waits for of the trip before.
+#include <llvm/ADT/MapVector.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+#include "codegen/cpu/NativePasses.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+/// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
+/// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. Numbers
+/// with a sign go from trip to trip with that bit turned, and are compared as those without: a choice by the carry
+/// alone takes one cycle on Zen 5, one by sign and overflow, or by carry and zero, two.
+void shortenRecurrences(llvm::Function& f) {
+  namespace pm = llvm::PatternMatch;
+  std::vector<llvm::SelectInst*> choices;
+  for (llvm::BasicBlock& block : f)
+    for (llvm::Instruction& i : block)
+      if (auto* s = llvm::dyn_cast<llvm::SelectInst>(&i); s != nullptr && s->getType()->isIntegerTy())
+        choices.push_back(s);
+  for (llvm::SelectInst* s : choices) {
+    auto carries = [&](Value* v) {
+      auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
+      return phi != nullptr && llvm::is_contained(phi->incoming_values(), s);
+    };
+    const unsigned bits = s->getType()->getIntegerBitWidth();
+    for (unsigned side : {1u, 2u}) {
+      Value *extreme = s->getOperand(side), *x, *y;
+      bool isMax = true, isSigned = true;
+      if (pm::match(extreme, pm::m_SMin(pm::m_Value(x), pm::m_Value(y)))) {
+        isMax = false;
+      } else if (pm::match(extreme, pm::m_UMax(pm::m_Value(x), pm::m_Value(y)))) {
+        isSigned = false;
+      } else if (pm::match(extreme, pm::m_UMin(pm::m_Value(x), pm::m_Value(y)))) {
+        isMax = isSigned = false;
+      } else if (!pm::match(extreme, pm::m_SMax(pm::m_Value(x), pm::m_Value(y)))) {
+        continue;
+      }
+      if (!carries(x)) std::swap(x, y);
+      if (!extreme->hasOneUse() || !carries(x) || x == y) continue;
+      auto* carried = llvm::cast<llvm::PHINode>(x);
+      llvm::IRBuilder<> b(s);
+      const llvm::APInt sign = isSigned ? llvm::APInt::getSignMask(bits) : llvm::APInt::getZero(bits);
+      auto turned = [&](Value* v) { return isSigned ? b.CreateXor(v, b.getInt(sign)) : v; };
+      if (isSigned) {  // the carried value, turned; turned back for all others that read it
+        x = llvm::PHINode::Create(s->getType(), carried->getNumIncomingValues(), "", carried->getIterator());
+        b.SetInsertPoint(carried->getParent(), carried->getParent()->getFirstInsertionPt());
+        carried->replaceAllUsesWith(turned(x));
+        b.SetInsertPoint(s);
+      }
+      Value* other = turned(y);
+      auto choose = [&](Value* elsewhere) {  // y where the choice falls on this side
+        return b.CreateSelect(s->getCondition(), side == 1 ? other : elsewhere, side == 1 ? elsewhere : other, "", s);
+      };
+      // What nothing beats stands where the choice falls on the other side.
+      Value* bound = choose(b.getInt(isMax ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getZero(bits)));
+      other = choose(turned(s->getOperand(3 - side)));
+      Value* beats = isMax ? b.CreateICmpULT(bound, x) : b.CreateICmpULT(x, bound);
+      Value* next = b.CreateSelect(beats, x, other, "", s);
+      s->replaceAllUsesWith(turned(next));
+      for (unsigned i = 0; isSigned && i < carried->getNumIncomingValues(); ++i) {
+        llvm::BasicBlock* from = carried->getIncomingBlock(i);
+        b.SetInsertPoint(from->getTerminator());
+        Value *v = carried->getIncomingValue(i), *before = nullptr;
+        const bool isTurned = pm::match(v, pm::m_Xor(pm::m_Value(before), pm::m_SpecificInt(sign)));
+        llvm::cast<llvm::PHINode>(x)->addIncoming(isTurned ? before : turned(v), from);
+      }
+      if (isSigned) carried->eraseFromParent();
+      s->eraseFromParent();
+      llvm::RecursivelyDeleteTriviallyDeadInstructions(extreme);
+      break;
+    }
+  }
+}
+
+/// Rows that an innermost loop walks side by side keep registers of their own. The code generator sees that they are a
+/// fixed distance apart and would address all of them from one: displacements of four bytes cost more than registers.
+void keepRowsApart(llvm::Function& f) {
+  constexpr size_t kMostRows = 4;
+  for (llvm::BasicBlock& block : f) {
+    if (!llvm::is_contained(llvm::successors(&block), &block)) continue;
+    llvm::MapVector<llvm::GetElementPtrInst*, std::vector<llvm::GetElementPtrInst*>> rows;
+    for (llvm::Instruction& i : block) {
+      auto* element = llvm::dyn_cast<llvm::GetElementPtrInst>(&i);
+      auto* row = element ? llvm::dyn_cast<llvm::GetElementPtrInst>(element->getPointerOperand()) : nullptr;
+      if (row != nullptr && row->getParent() != &block) rows[row].push_back(element);
+    }
+    if (rows.size() < 2 || rows.size() > kMostRows) continue;
+    for (auto& [row, elements] : rows) {
+      auto* apart = new llvm::FreezeInst(row, "", std::next(row->getIterator()));
+      for (llvm::GetElementPtrInst* e : elements) e->setOperand(0, apart);
+    }
+  }
+}
+
+}  // namespace tenc::codegen::cpu
