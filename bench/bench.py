@@ -105,7 +105,7 @@ def peers_of(workload, inputs, tensors):
     made = {"eager": lambda: (workload.torch, tensors), "compile": lambda: compiled(None), "max": lambda: compiled(MAXIMAL),
             "jax": lambda: (workload.jax if workload.distribution else jax.jit(workload.jax), jax_inputs(workload, inputs))}
     if workload.trains and not GPU: del made["max"]
-    if workload.numpy and not GPU: made["numpy"] = lambda: (workload.numpy, [])
+    if workload.numpy and not GPU: made["numpy"] = lambda: (workload.numpy, inputs)
     calls = {}
     for name in A.peers.split(","):
         if name not in made: continue

@@ -208,19 +208,35 @@ Scalar expm1(Scalar x) {
   return select(equal(x, 0), x, result);
 }
 
-/// m 2^e with m in [47/64, 94/64), m = c (1 + r) with the c of 16 intervals.
-/// log x = e ln 2 + log c + (r + r^2 P(r)); r is as good as exact, and the high parts of e ln 2 + log c are.
-Scalar logOfNormal(Scalar x) {
-  constexpr uint64_t kLeast = 0x3f3c0000;  // 47/64
+Interval intervalOf(Scalar x) {
   Scalar p = bitsOf(x);
-  Scalar shifted = p - bits(p, kLeast);
-  Scalar interval = lshr(shifted, 19);
-  Scalar e = convert(ConvertInst::SIntToF, ashr(shifted, 23), x.repr);
-  Scalar m = floatOfBits((shifted & uint64_t{0x7fffff}) + bits(p, kLeast));
+  Scalar shifted = p - bits(p, 0x3f3c0000);  // 47/64
+  Scalar index = lshr(shifted, 19);
+  Scalar exponent = shifted & uint64_t{0xff800000};
+  return {floatOfBits(p - exponent), convert(ConvertInst::SIntToF, exponent, x.repr), index,
+          x.builder->lookup(kLogInverse32, index)};
+}
+
+namespace {
+/// log(m 2^e) of an f64.
+Scalar logOfSplit(Scalar m, Scalar e) {
+  Scalar f = m - 1.0;
+  return fma(e, kLn2High64, f + fma(e, kLn2Low64, logLow(f)));
+}
+}  // namespace
+
+/// Of f32, log x = e ln 2 + log c + (r + r^2 P(r)); r is as good as exact, and the high parts of e ln 2 + log c are.
+Scalar logOfNormal(Scalar x) {
+  if (isDouble(x)) {
+    Split parts = splitExponent(x);
+    return logOfSplit(parts.m, parts.e);
+  }
+  Interval i = intervalOf(x);
   ScalarBuilder& b = *x.builder;
-  Scalar r = fma(m, b.lookup(kLogInverse32, interval), -1.0);
-  Scalar low = fma(r * r, polynomial(r, kLogNear32), fma(e, kLn2Low32, b.lookup(kLogLow32, interval)));
-  return fma(e, kLn2High32, b.lookup(kLogHigh32, interval)) + (r + low);
+  Scalar r = fma(i.m, i.inverse, -1.0);
+  Scalar low = fma(i.scaledExponent, kLn2Low32 * 0x1p-23, b.lookup(kLogLow32, i.index));
+  low = fma(r * r, polynomial(r, kLogNear32), low);
+  return fma(i.scaledExponent, kLn2High32 * 0x1p-23, b.lookup(kLogHigh32, i.index)) + (r + low);
 }
 
 namespace {
@@ -237,10 +253,7 @@ Scalar log(Scalar x) {
   if (!isDouble(x)) return log32(x);
   Normal normal = normalise(x);
   Split parts = splitExponent(normal.x);
-  Scalar e = parts.e + normal.shift;
-  Scalar f = parts.m - 1.0;
-  Scalar low = fma(e, kLn2Low64, logLow(f));
-  return logSpecial(x, fma(e, kLn2High64, f + low));
+  return logSpecial(x, logOfSplit(parts.m, parts.e + normal.shift));
 }
 
 namespace {

@@ -9,7 +9,16 @@ Scalar exp(Scalar x);
 Scalar expm1(Scalar x);
 Scalar log(Scalar x);
 Scalar log1p(Scalar x);
-/// The logarithm of a positive normal f32.
+/// A positive normal f32 as m 2^e with m in [47/64, 94/64). m = c (1 + r) with the c of one of 16 intervals, |r| <=
+/// 0.0345; 1/c has 9 bits.
+struct Interval {
+  Scalar m;
+  Scalar scaledExponent;  ///< e 2^23
+  Scalar index;           ///< of a table by intervals
+  Scalar inverse;         ///< 1/c
+};
+Interval intervalOf(Scalar x);
+/// The logarithm of a positive normal number.
 Scalar logOfNormal(Scalar x);
 
 /// The functions of Ops.def, on values held as F32 or F64; those above are some of them.

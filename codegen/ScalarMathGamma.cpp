@@ -1,5 +1,5 @@
-// The logarithm of the gamma function and its derivative for positive f64; what is not positive goes to a function of
-// the host.
+// The logarithm of the gamma function, and its derivative. Of f64 that are not positive they are a function of the
+// host.
 #include <limits>
 
 #include "codegen/ScalarMath.h"
@@ -16,6 +16,38 @@ constexpr double kLgamma[] = {
     0x1.a91686d709253p-22,  -0x1.936479fb9046fp-23, 0x1.bf8db5e33a58dp-24, -0x1.ac03e6dbcadd4p-25,
     0x1.962bc62ce7761p-28,  -0x1.77288613c1092p-29, 0x1.16378b8e8e56cp-26, -0x1.0d77de0390873p-27,
     -0x1.285a3a5829dd0p-28, 0x1.206dee4c838a5p-29,  0x1.b0d6e55603b75p-30, -0x1.a3f97b5464f9ap-31};
+// The same for f32: -1 <= t <= 1/2, to 2^-44
+constexpr double kLgammaNear[] = {
+    0x1.b0ee607209344p-2,  -0x1.9ae6509eaa73fp-4,  0x1.0e0c9df2f3d62p-5,   -0x1.95ce22173edf4p-7,
+    0x1.479747c57a8b2p-8,  -0x1.145135cad0ef6p-9,  0x1.dfec0046b97f5p-11,  -0x1.a960423afd893p-12,
+    0x1.7edd2da9b2b03p-13, -0x1.5dcfd009f6200p-14, 0x1.3d95d33b4310dp-15,  -0x1.13178f74b2844p-16,
+    0x1.5da558b054a2fp-17, -0x1.8333ca3e57377p-18, -0x1.3ce676a27ad3bp-18, -0x1.925bc41f033ebp-19,
+    0x1.c57638441d6bbp-18, 0x1.d3302174c42cbp-18,  0x1.539c82b1e9eafp-19};
+// x times what is beside (x - 1/2) log x - x + log(2 pi) / 2 in lgamma(x), by 1 / x^2, for x >= 5/2, to 2^-46 of
+// lgamma(x)
+constexpr double kStirlingNear[] = {0x1.55555554e25c1p-4,   -0x1.6c16b82694de3p-9, 0x1.a0111ddd7a39cp-11,
+                                    -0x1.36f985505895cp-11, 0x1.a48ca92f4ed59p-11, -0x1.783545a7696fcp-10,
+                                    0x1.2f139d76f449bp-9,   -0x1.0de6bd2208b0bp-9};
+// log c of the intervals of intervalOf in two parts; log(1 + r) = r P(r), |r| <= 0.0345
+constexpr double kLogHigh[16] = {-0x1.2895a2p-2, -0x1.fb9186p-3, -0x1.af3c94p-3,
+                                 -0x1.5ff308p-3, -0x1.0d77e8p-3, -0x1.8c345ep-4,
+                                 -0x1.16536ep-4, -0x1.f829bp-6,  0,
+                                 0x1.08598cp-4,  0x1.da7276p-4,  0x1.5bf406p-3,
+                                 0x1.d1038p-3,   0x1.1178e8p-2,  0x1.4718dcp-2,
+                                 0x1.741d88p-2};
+constexpr double kLogLow[16] = {0x1.842f2cp-27,  -0x1.abc7c6p-28, -0x1.d017fep-28,
+                                0x1.eb0d86p-28,  0x1.97b8d4p-30,  0x1.39cc9cp-29,
+                                -0x1.d46f5cp-29, -0x1.cf066p-31,  0,
+                                -0x1.4c38cp-29,  0x1.c22352p-31,  0x1.6a87b6p-28,
+                                -0x1.b3543p-28,  0x1.13f23ep-29,  0x1.38e20ep-29,
+                                -0x1.27308ap-27};
+constexpr double kLogNear[] = {0x1.ffffffffffff0p-1,  -0x1.fffffffffff18p-2, 0x1.5555555627605p-2,
+                               -0x1.0000000208196p-2, 0x1.99997ed58bc29p-3,  -0x1.55552c5d88cb7p-3,
+                               0x1.251df52c663c2p-3,  -0x1.009d2d498ede3p-3};
+// sin(pi f) = f P(f^2), |f| <= 1/2
+constexpr double kSinPi[] = {0x1.921fb54442d17p+1,  -0x1.4abbce625bd5dp+2, 0x1.466bc67750ff7p+1,
+                             -0x1.32d2cce17ac32p-1, 0x1.50783248e1047p-4,  -0x1.e30623661dce8p-8,
+                             0x1.e89cd80830a55p-12, -0x1.626108567c0f2p-16};
 // digamma(2 + t) = (2 + t - root) P(t), |t| <= 1
 constexpr double kDigamma[] = {
     0x1.9213d46736ba4p-1,  -0x1.0aff270ca07a7p-2,  0x1.be76b26db7fcap-4,   -0x1.95ec0c3ba95ddp-5,
@@ -107,4 +139,53 @@ Scalar digamma(Scalar x) {
 }
 
 }  // namespace doubles
+
+namespace {
+
+/// lgamma of a positive normal f32 as an f64, to some 2^-42, and the logarithm of x.
+struct LogGamma {
+  Scalar value, log;
+};
+LogGamma lgammaOfNormal(Scalar x) {
+  ScalarBuilder& b = *x.builder;
+  Interval i = intervalOf(x);
+  Scalar r = fma(widen(i.m), widen(i.inverse), -1.0);
+  Scalar constant = widen(b.lookup(kLogHigh, i.index)) + widen(b.lookup(kLogLow, i.index));
+  constant = fma(widen(i.scaledExponent), 0x1.62e42fefa39efp-24, constant);  // ln 2 / 2^23
+  Scalar log = fma(r, polynomial(r, kLogNear), constant);
+
+  // Below 1: lgamma(x) = lgamma(1 + x) - log x.
+  Scalar small = x < 1.0, wide = widen(x);
+  Scalar a = select(small, wide, wide - 1.0), t = a - 1.0;
+  Scalar near = fma(a * t, polynomial(t, kLgammaNear), select(small, -log, 0.0));
+
+  Scalar y = widen(1.0 / x);
+  y = fma(y, fma(-y, wide, 1.0), y);
+  Scalar series = fma(y, polynomial(y * y, kStirlingNear), kHalfLog2Pi);
+  return {select(x < 2.5, near, fma(wide - 0.5, log, series - wide)), log};
+}
+
+Scalar lgammaOfFloat(Scalar x) {
+  Scalar a = abs(x), p = bitsOf(x);
+  LogGamma positive = lgammaOfNormal(a);
+  Scalar special = compare(Predicate::Uge, p - bits(p, 0x00800000), bits(p, 0x7f000000));
+  return x.builder->rarely(special, narrow(positive.value), [&] {
+    // lgamma(-a) = log(pi / (a |sin(pi a)|)) - lgamma(a); what is left of a difference that cancels is the host's.
+    Scalar wide = widen(a), negative = x < 0.0;
+    Scalar f = wide - roundEven(wide);
+    Scalar sine = abs(f * polynomial(f * f, kSinPi));
+    Scalar reflected = (0x1.250d048e7a1bdp+0 - (positive.log + logOfNormal(sine))) - positive.value;  // log pi
+    reflected = select(equal(sine, 0), std::numeric_limits<double>::infinity(), reflected);
+    Scalar cancelled = negative & (abs(reflected) < abs(positive.value) * 0x1p-8);
+    reflected = x.builder->libraryCall("tenc_lgamma", {widen(x)}, cancelled, reflected);
+    Scalar result = select(negative, reflected, positive.value);
+    result = select(a < 0x1p-126, -log(wide), result);
+    return narrow(select(a < std::numeric_limits<float>::infinity(), result, wide));
+  });
+}
+
+}  // namespace
+
+Scalar functions::lgamma(Scalar x) { return x.repr == Repr::F64 ? doubles::lgamma(x) : lgammaOfFloat(x); }
+
 }  // namespace tenc::codegen::math

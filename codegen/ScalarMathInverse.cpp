@@ -1,4 +1,4 @@
-// Inverse trigonometric and hyperbolic functions of f64 values.
+// Inverse trigonometric and hyperbolic functions of f64 values, and the angle of f32 values.
 #include <cmath>
 #include <limits>
 
@@ -19,6 +19,10 @@ constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6d
                               0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
                               0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
                               0x1.0b805dc2f511dp-5};
+// atan q = q + q^3 P(q^2), 0 <= q <= 1, to 2^-28
+constexpr double kAtan32[] = {-0x1.55553ep-2, 0x1.9991e4p-3,  -0x1.242086p-3, 0x1.c08c5p-4,   -0x1.580922p-4,
+                              0x1.da29fap-5,  -0x1.fd7d16p-6, 0x1.642214p-7,  -0x1.d3508cp-10};
+constexpr double kHalfPi32 = 0x1.921fb6p+0, kHalfPiLow32 = -0x1.777a5cp-25;
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
 
 /// atan(n / d), 0 <= n <= d, as a sum of base (0 or pi / 4) and what it returns.
@@ -183,4 +187,38 @@ Scalar atanh(Scalar x, bool fine) {
 }
 
 }  // namespace doubles
+
+namespace {
+
+/// In f32, where the larger of the two is within 2^60 of 1, and the smaller is at least 2^-60 or 0; elsewhere in f64.
+Scalar atan2OfFloats(Scalar y, Scalar x) {
+  Scalar ay = abs(y), ax = abs(x);
+  Scalar turned = ay > ax, behind = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
+  Scalar n = select(turned, ax, ay), d = select(turned, ay, ax);
+  Scalar inverse = 1.0 / d;
+  Scalar q = n * inverse;
+  Scalar z = q * q;
+  // What q lost counts by the derivative of atan, 1 / (1 + z), for which 1 - z / 2 is near enough.
+  Scalar lost = fma(-q, d, n) * inverse;
+  Scalar low = fma(q * z, polynomial(z, kAtan32), fma(lost * z, -0.5, lost));
+  // a; pi / 2 - a when turned; pi - a when behind; pi / 2 + a when both.
+  Scalar base = select(turned, kHalfPi32, select(behind, kHalfPi32 * 2, like(q, 0)));
+  Scalar negative = turned ^ behind;
+  Pair sum = orderedSum(base, select(negative, -q, q));
+  low = fma(base, kHalfPiLow32 / kHalfPi32, select(negative, -low, low));
+  Scalar result = copySign(sum.hi + (sum.lo + low), y);
+  constexpr uint64_t kLeast = 0x21800000, kRange = 0x5d800000 - kLeast;  // 2^-60 and 2^60
+  Scalar large = bitsOf(d), small = bitsOf(n);
+  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) |
+                compare(Predicate::Ult, small - bits(small, 1), bits(small, kLeast - 1));
+  return x.builder->rarely(rare, result, [&] {
+    Scalar wide = widen(x);
+    return narrow(doubles::atan2(widen(y), wide));
+  });
+}
+
+}  // namespace
+
+Scalar functions::atan2(Scalar y, Scalar x) { return x.repr == Repr::F64 ? doubles::atan2(y, x) : atan2OfFloats(y, x); }
+
 }  // namespace tenc::codegen::math

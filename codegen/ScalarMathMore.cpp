@@ -1,5 +1,6 @@
-// Functions built from exp, log and sinCos: hyperbolic, error and power functions. The rarer f32 functions are computed
-// in f64, which leaves nothing to compensate. Inverse functions are in ScalarMathInverse.cpp.
+// Functions built from exp, log and sinCos: hyperbolic and error functions, roots. The rarer f32 functions are computed
+// in f64, which leaves nothing to compensate. Inverse functions are in ScalarMathInverse.cpp, powers in
+// ScalarMathPower.cpp.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +10,6 @@ namespace tenc::codegen::math {
 namespace {
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
 Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
-Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
 
 // tanh x = x + x^3 P(x^2), |x| <= 0.55
 constexpr double kTanh32[] = {-0x1.55554ap-2, 0x1.110d26p-3, -0x1.b92890p-5, 0x1.593d82p-6, -0x1.9b3208p-8};
@@ -140,34 +140,6 @@ Scalar cbrt(Scalar x) {
   return select(ordinary, copySign(y, x), x);
 }
 
-/// The sign and the special cases of pow, from |x|^y (C99 Annex F.9.4.4).
-Scalar powSpecial(Scalar x, Scalar y, Scalar magnitude) {
-  Scalar isInteger = equal(truncate(y), y) & (abs(y) < infinity(y));
-  Scalar half = y * 0.5;
-  Scalar odd = isInteger & compare(Predicate::Une, truncate(half), half);
-  Scalar negative = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
-  Scalar result = select(negative & odd, -magnitude, magnitude);
-  result = select((x < 0.0) & logicalNot(isInteger) & (abs(x) < infinity(x)) & (abs(y) < infinity(y)), nan(x), result);
-  // 0 * infinity in the product: |x| = 1 and y infinite gives 1.
-  result = select(equal(abs(x), 1) & equal(abs(y), infinity(y)), 1.0, result);
-  return select(equal(y, 0) | equal(x, 1), 1.0, result);
-}
-
-/// f32 operands held as f64: log and exp in f64 have bits to spare.
-Scalar powOfFloats(Scalar x, Scalar y) { return powSpecial(x, y, exp(log(abs(x)) * y)); }
-
-Scalar powOfDoubles(Scalar x, Scalar y) {
-  Scalar a = abs(x);
-  Pair l = logPair(a);
-  Scalar ordinary = (a > 0.0) & (a < infinity(a));
-  Scalar least = select(equal(a, 0), -infinity(a), a);  // log 0; infinity and NaN are their own
-  Pair product = exactProduct(l.hi, y);
-  Scalar low = fma(l.lo, y, product.lo);
-  Scalar inRange = ordinary & (abs(product.hi) < 800.0);
-  Exponential e = expPair({select(ordinary, product.hi, least * y), select(inRange, low, 0.0)});
-  return powSpecial(x, y, x.builder->scaleByPowerOf2(e.value.hi + e.value.lo, e.n));
-}
-
 Scalar hypot(Scalar x, Scalar y, bool fine) {
   Scalar infinite = equal(abs(x), infinity(x)) | equal(abs(y), infinity(y));
   if (!fine) return select(infinite, infinity(x), sqrt(fma(x, x, y * y)));
@@ -236,19 +208,10 @@ Scalar cosh(Scalar x) {
 Scalar cbrt(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return math::cbrt(v); });
 }
-Scalar lgamma(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return doubles::lgamma(v); });
-}
 Scalar digamma(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return doubles::digamma(v); });
 }
-Scalar pow(Scalar x, Scalar y) {
-  return inDoubles(x, y, [](Scalar v, Scalar w, bool fine) { return fine ? powOfDoubles(v, w) : powOfFloats(v, w); });
-}
 Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
-Scalar atan2(Scalar y, Scalar x) {
-  return inDoubles(y, x, [](Scalar v, Scalar w, bool) { return doubles::atan2(v, w); });
-}
 Scalar logAddExp(Scalar x, Scalar y) { return math::logAddExp(x, y); }
 
 }  // namespace functions

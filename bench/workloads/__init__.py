@@ -44,6 +44,13 @@ def _define():
     WORKLOADS["matmul_transposed_4000x1024x512"] = Workload(several(normal(4000, 1024), normal(4000, 512)), *[lambda x, d: x.T @ d] * 2, 4000)
     WORKLOADS["gram_4000x1024"] = Workload(several(normal(4000, 1024)), *[lambda x: x.T @ x] * 2, 4000)
     WORKLOADS["matvec_4096x4096"] = Workload(several(normal(4096, 4096), normal(4096)), *[lambda a, v: a @ v] * 2, 4096, weights=(0,))
+    def einsum(name, spec, roundings, *shapes):
+        np_path = np.einsum_path(spec, *map(np.empty, shapes), optimize="optimal")[0]
+        WORKLOADS[f"einsum_{name}"] = Workload(several(*(normal(*s) for s in shapes)), lambda *a: torch.einsum(spec, *a),
+            lambda *a: jnp.einsum(spec, *a, optimize="optimal"), roundings, numpy=lambda *a: np.einsum(spec, *a, optimize=np_path))
+    einsum("chain_1000x20", "ij,jk,kl->il", 1020, (1000, 20), (20, 1000), (1000, 20))
+    einsum("tucker_64x16", "ijk,ia,jb,kc->abc", 192, (64, 64, 64), (64, 16), (64, 16), (64, 16))
+    einsum("bilinear_64", "bi,ijk,bk->bj", 128, (64, 64), (64, 64, 64), (64, 64))
     WORKLOADS["linear_relu_64x784x128"] = Workload(several(normal(64, 784), normal(784, 128), normal(128)),
         lambda x, w, b: torch.relu(x @ w + b), lambda x, w, b: jnp.maximum(x @ w + b, 0), 786, weights=(1, 2))
     WORKLOADS["softmax_1024x1024"] = Workload(several(normal(1024, 1024)), lambda x: torch.softmax(x, -1), lambda x: jax.nn.softmax(x, -1), 1030)

@@ -4,6 +4,7 @@
 import os
 import re
 import resource
+import string
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ TENC = sys.argv[1]
 SLACK_SECONDS, SLACK_MEGABYTES, MOST = 0.4, 40, 3.0  # of what starts, and how much more twice as much may take
 MOST_REFUSED = 20, 1500  # seconds and megabytes until it is
 PAIR = "let x = ones([2])\nlet a0 = (x, x)\n" + "\n".join(f"let a{i + 1} = (a{i}, a{i})" for i in range(15)) + "\n"
+LETTERS = string.ascii_letters
 STRUCTS = "struct S0 { a: f32[2], b: f32[2] }\nlet x = ones([2])\nlet a0 = S0 { a: x, b: x }\n" + "\n".join(
     f"struct S{i + 1} {{ a: S{i}, b: S{i} }}\nlet a{i + 1} = S{i + 1} {{ a: a{i}, b: a{i} }}" for i in range(14)) + "\n"
 
@@ -22,6 +24,7 @@ def chain(n, first, step, use):
     """Values of which each is read twice by the next: as trees they have 2 ** n leaves."""
     return f"let a0 = {first}\n" + lines(n, lambda i: f"let a{i + 1} = " + step.replace("$", f"a{i}")) + use.replace("$", f"a{n}") + "\n"
 def nested(n, opening, rest): return function(lines(n, opening) + f"}}\n{rest}\n" * n)
+def ring(n): return f'einsum("{",".join(LETTERS[i] + LETTERS[(i + 1) % n] for i in range(n))}->", {", ".join("x" * n)})'
 
 
 FAMILIES = {
@@ -51,6 +54,8 @@ FAMILIES = {
     "places in a loop": (lambda n: "let x = rand([8])\nvar s = 0.0\nfor i in 0..8 {\n" + chain(n, "i", "$ * $ - $", "s += x[$ % 8]") + "}\nprint(s)\n", 40),
     "gradients of elements, each a tensor of a number": (
         lambda n: f"fn f(v: f32[{n}]) -> f32 {{ var s = 0.0; for i in static 0..{n} {{ s += v[i] * v[i] }}; s }}\nlet g = grad(f)(ones([{n}]))\n", 1500),
+    "operands of an einsum": (lambda n: "let x = rand([3, 3])\n" + lines(200, lambda i: f'let y{i} = ' + ring(n)), 20),
+    "einsums of ten": (lambda n: "let x = rand([3, 3])\n" + lines(n, lambda i: f'let y{i} = ' + ring(10)), 1000),
     "test blocks, which `tenc check` compiles one by one": (lambda n: lines(n, lambda i: f'test "{i}" {{ assert sum(rand([2])) < {i + 3}.0 }}'), 600),
     # These grow by a factor with each: what matters is that they are refused.
     "derivatives of derivatives": (lambda n: "let f0 = |x| tanh(x)\n" + lines(n, lambda i: f"let f{i + 1} = grad(f{i})") + f"print(f{n}(sum(rand([3]))))\n", 7),

@@ -103,7 +103,7 @@ class Function:
                  (f"topk({n}, k: {max(1, s[-1] // 2)}, axis: {len(s) - 1}).0", (*s[:-1], max(1, s[-1] // 2))), (f"expand_dims({n}, axis: 0)", (1, *s)),
                  (f"broadcast_to(expand_dims({n}, axis: 0), {dims((2, *s))})", (2, *s)), (f"sum(broadcast_to(expand_dims({n}, axis: 0), {dims((3, *s))}), axis: 0) / 3.0", s)]
         if len(s) == 2: forms += [(f"{n}.T", s[::-1]), (f"triu({n})", s), (f"tanh({n} @ {n}.T)", (s[0], s[0])), (f"{n}[:, {r.randrange(s[1])}]", s[:1]), (f"diagonal({n})", (min(s),)),
-                                  (f"einsum(\"ij,kj->ik\", {n}, {n}) / {s[1]}.0", (k, k)), (f"tanh(max_pool(reshape({n}, [1, 1, {s[0]}, {s[1]}]), [1, 2], stride: 1)[0, 0])" if s[1] > 1 else f"-{n}", (k, max(s[1] - 1, 1)))]
+                                  (f"einsum(\"ij,kj->ik\", {n}, {n}) / {s[1]}.0", (k, k)), (f"einsum(\"ij,kj,kl->li\", {n}, {n}, {n}) / {s[0] * s[1]}.0", (s[1], k)), (f"tanh(max_pool(reshape({n}, [1, 1, {s[0]}, {s[1]}]), [1, 2], stride: 1)[0, 0])" if s[1] > 1 else f"-{n}", (k, max(s[1] - 1, 1)))]
         if len(s) == 1:
             forms += [(f"pad({n}, [[{r.randint(0, 2)}, 1]])", None), (f"conv1d(reshape({n}, [1, 1, {k}]), reshape(sin({n}[0:{min(k, 2)}]), [1, 1, {min(k, 2)}]))[0, 0]", (k - min(k, 2) + 1,)), (f"{n}[argsort({n})]", s),
                       (f"tile({n}, [2])", (2 * k,))]

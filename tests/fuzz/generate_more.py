@@ -286,6 +286,11 @@ class MoreOps:
             return self.let(f"{a.name} @ {b.name}", "f32", (n,), f"(abs({a.name}) @ abs({b.name})) * {bounds.terms(k)!r}")
         if kind == "einsum":
             a, b = self.source("f32", (n, k)), self.source("f32", (m, k))
+            if r.random() < 0.5:
+                c = self.source("f32", (k, n))  # in the order that is cheapest, which sums twice
+                call = 'einsum("ik,jk,kl->jl", {}, {}, {})'
+                return self.let(call.format(a.name, b.name, c.name), "f32", (m, n),
+                                call.format(*(f"abs({x.name})" for x in (a, b, c))) + f" * {bounds.terms(n + k + 1)!r}")
             return self.let(f'einsum("ik,jk->ji", {a.name}, {b.name})', "f32", (m, n), f'einsum("ik,jk->ji", abs({a.name}), abs({b.name})) * {bounds.terms(k)!r}')
         if kind == "batch":
             a, b = self.source("f32", (2, 1, n, k)), self.source("f32", (3, k, m))

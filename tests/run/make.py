@@ -249,7 +249,10 @@ def products():
              ("tensordot(c, c, axes: 3)", np.tensordot(t, t, 3)), ("tensordot(c, m, axes: ((1, 2), (0, 1)))", np.tensordot(t, a, ((1, 2), (0, 1)))), ("tensordot(m, v, axes: 1)", np.tensordot(a, v, 1)), ("trace(m)", np.trace(a)), ("cross([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])", np.cross(r([1, 2, 3]), r([4, 5, 6]))), ("[[1, 2], [3, 4]] @ [[1, 0], [1, 1]]", np.array([[3, 2], [7, 4]])),
              ("matrix_power([[1, 1], [1, 0]], 10)", np.linalg.matrix_power(np.array([[1, 1], [1, 0]]), 10)), ("matrix_norm(c)", np.linalg.norm(t, axis=(1, 2))), ("f64(m) @ f64(v)", a.astype(f64) @ v.astype(f64)), ("zeros([2, 0]) @ zeros([0, 3])", np.zeros((2, 3), f32))]
     for spec, code, *ops in [("ij,jk->ik", "m, b", a, b), ("ij->ji", "m", a), ("ij->", "m", a), ("ij->j", "m", a), ("ii", "c[0, :, :3]", t[0, :, :3]), ("ii->i", "c[0, :, :3]", t[0, :, :3]), ("i,i", "v, v", v, v), ("i,j->ij", "v, v", v, v), ("bij,jk->bik", "c, b", t, b), ("...ij,jk", "c, b", t, b), ("...ij,...kj->...ik", "c, c", t, t),
-                             ("bij,bij->b", "c, c", t, t), ("ij,kj,lj->ikl", "m, m, m", a, a, a), ("ij , jk", "m, b", a, b), ("bij->bj", "c", t), ("...", "m", a), ("i...->...", "c", t), ("ba", "m", a), ("ijk,jk->i", "c, m", t, a), ("ij,ij->ij", "m, m", a, a)]:
+                             ("bij,bij->b", "c, c", t, t), ("ij,kj,lj->ikl", "m, m, m", a, a, a),
+                             ("ij,jk,kl->il", "m, m.T, m", a, a.T, a), ("li,jk,kl->ji", "m.T, b.T, b @ b.T", a.T, b.T, b @ b.T), ("i,ij,j,kj->k", "v[:3], m, v, m", v[:3], a, v, a), ("i,j,k->kij", "v, v[:2], v[1:]", v, v[:2], v[1:]),
+                             ("...ij,kj,...il->...kl", "c, m, c", t, a, t), ("ij,ij,ij", "m, m, m", a, a, a), ("ii,ij,jj->j", "c[0, :, :3], m[:, :3], m[:, :3]", t[0, :, :3], a[:, :3], a[:, :3]),
+                             ("ij,jk,kl,lm,mn,no,op,pq,qr,rs,st,tu->iu", ", ".join(["sign(m), sign(m.T)"] * 6), *[np.sign(a), np.sign(a.T)] * 6), ("ij , jk", "m, b", a, b), ("bij->bj", "c", t), ("...", "m", a), ("i...->...", "c", t), ("ba", "m", a), ("ijk,jk->i", "c, m", t, a), ("ij,ij->ij", "m, m", a, a)]:
         cases.append((f"einsum(\"{spec}\", {code})", np.einsum(spec, *ops)))
     return [*base, f"let b = {tl(b)}", f"let v = {tl(v)}"], cases
 
