@@ -19,9 +19,9 @@ constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6d
                               0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
                               0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
                               0x1.0b805dc2f511dp-5};
-// atan q = q + q^3 P(q^2), 0 <= q <= 1, to 2^-28
+// atan q = q + q^3 P(q^2), 0 <= q <= 1, to 2^-28; of 1 it is pi / 4, rounded
 constexpr double kAtan32[] = {-0x1.55553ep-2, 0x1.9991e4p-3,  -0x1.242086p-3, 0x1.c08c5p-4,   -0x1.580922p-4,
-                              0x1.da29fap-5,  -0x1.fd7d16p-6, 0x1.642214p-7,  -0x1.d3508cp-10};
+                              0x1.da29fcp-5,  -0x1.fd7d16p-6, 0x1.642214p-7,  -0x1.d3508cp-10};
 constexpr double kHalfPi32 = 0x1.921fb6p+0, kHalfPiLow32 = -0x1.777a5cp-25;
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
 
