@@ -70,7 +70,7 @@ Value* Batcher::carriedIn(Value* lane) {
   if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr || moves_) return batched(lane);
   // What a derivative sums up is where it is added to.
   const Op* zero = e.value->op;
-  if (zero != nullptr && zero->kind == OpKind::Constant && zero->origin == OriginScope::kDerivative) {
+  if (zero != nullptr && zero->kind == OpKind::Constant && OriginScope::isOfDerivative(*zero)) {
     const OriginScope derivative(module());
     return batched(lane);
   }

@@ -1,5 +1,6 @@
 // What ops that a transform makes stand for.
 #pragma once
+#include <string_view>
 #include <utility>
 
 #include "ir/Module.h"
@@ -18,6 +19,9 @@ class [[nodiscard]] OriginScope {
   OriginScope(const OriginScope&) = delete;
   OriginScope& operator=(const OriginScope&) = delete;
   ~OriginScope() { module_.pass = outer_; }
+
+  /// By its characters: equal literals may have several addresses.
+  static bool isOfDerivative(const ir::Op& op) { return std::string_view(op.origin) == kDerivative; }
 
  private:
   ir::Module& module_;
