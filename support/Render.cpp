@@ -169,15 +169,38 @@ class Renderer {
 
   /// The width of the largest line number shown.
   size_t gutterWidth(const Diagnostic& d) const {
-    uint32_t largest = 1;
+    int64_t largest = 1;
     const auto see = [&](Span s) {
-      if (known(s)) largest = std::max(largest, sources_.file(s.file).position(std::max(s.begin, s.end)).line);
+      if (known(s)) largest = std::max<int64_t>(largest, sources_.file(s.file).position(std::max(s.begin, s.end)).line);
     };
     see(d.span);
     for (const Label& l : d.labels) see(l.span);
-    for (const Help& h : d.helps)
-      for (const Edit& e : h.edits) see(e.span);
+    for (const Help& h : d.helps) {
+      int64_t shift = 0;
+      for (const Edit& e : editsOf(h)) {
+        shift += addedLines(e);
+        largest = std::max<int64_t>(largest, sources_.file(e.span.file).position(e.span.end).line + shift);
+        see(e.span);
+      }
+    }
     return std::to_string(largest).size();
+  }
+
+  /// Those in the file of the first, in order.
+  std::vector<Edit> editsOf(const Help& help) const {
+    std::vector<Edit> edits;
+    for (const Edit& e : help.edits)
+      if (known(e.span) && e.span.file == help.edits.front().span.file) edits.push_back(e);
+    std::stable_sort(edits.begin(), edits.end(),
+                     [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    return edits;
+  }
+
+  /// How many lines more there are after an edit; below 0 for fewer.
+  int64_t addedLines(const Edit& e) const {
+    const SourceFile& file = sources_.file(e.span.file);
+    const auto lines = [&](uint32_t at) { return static_cast<int64_t>(file.position(at).line); };
+    return std::count(e.replacement.begin(), e.replacement.end(), '\n') - (lines(e.span.end) - lines(e.span.begin));
   }
 
   void arrow(std::string_view arrow, Span s) {
@@ -321,15 +344,12 @@ class Renderer {
 
   /// The lines that the edits touch, as they would read after them.
   void mended(const Help& help) {
-    std::vector<Edit> edits;
-    for (const Edit& e : help.edits)
-      if (known(e.span) && e.span.file == help.edits.front().span.file) edits.push_back(e);
-    std::stable_sort(edits.begin(), edits.end(),
-                     [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    const std::vector<Edit> edits = editsOf(help);
     if (edits.empty()) return;
     const SourceFile& file = sources_.file(edits.front().span.file);
     margin("", "");
     uint32_t previous = 0;
+    int64_t shift = 0;  // lines that the edits above have added
     for (size_t i = 0; i < edits.size();) {
       const uint32_t first = file.position(edits[i].span.begin).line;
       uint32_t last = first;
@@ -342,9 +362,11 @@ class Renderer {
       }
       LinePart part{{}, at - start, at > start, false};
       const uint32_t anchor = edited - at;
+      int64_t added = 0;
       for (; i < edits.size() && file.position(edits[i].span.begin).line <= last; ++i) {
         const Edit& e = edits[i];
         if (e.span.begin < at) continue;  // overlaps the edit before it
+        added += addedLines(e);
         text += file.text().substr(at, e.span.begin - at);
         text += e.replacement;
         at = std::max(e.span.begin, std::min(e.span.end, static_cast<uint32_t>(file.text().size())));
@@ -358,15 +380,16 @@ class Renderer {
       }
       if (at < end) text += file.text().substr(at, end - at);
       if (previous != 0 && first > previous + 1) out_ += paint_(Style::Gutter, "...") + "\n";
-      uint32_t number = first;
+      int64_t number = first + shift;
       for (size_t from = 0; from <= text.size(); ++number) {
         const size_t newline = std::min(text.find('\n', from), text.size());
         const DisplayLine line(std::string_view(text).substr(from, newline - from));
-        const uint32_t left = number == first ? firstColumn(line.cells.size(), line.column(anchor)) : 0;
+        const uint32_t left = from == 0 ? firstColumn(line.cells.size(), line.column(anchor)) : 0;
         margin(std::to_string(number), clipped(part, line, left, left + kMaxColumns));
         from = newline + 1;
       }
       previous = last;
+      shift += added;
     }
   }
 
