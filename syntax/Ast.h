@@ -71,6 +71,7 @@ struct Argument {
   ExprPtr value;
   ExprPtr rangeEnd;
   Span span;
+  bool equals = false;  ///< named with `=`, as elsewhere, which is an error that has been told
 };  ///< rangeEnd: rev(0..n)
 struct FieldInit {
   Name name;

@@ -276,6 +276,7 @@ ast::Argument AstBuilder::argument(P::ArgContext* ctx, const Expr& callee) {
   a.span = span(ctx);
   auto value = expr(ctx->expr(0));
   if (ctx->COLON()) {
+    a.equals = ctx->COLON()->getText() == "=";
     if (value->kind == Expr::Kind::Name) {
       a.name = ast::Name{value->text, value->span};
     } else if (value->kind != Expr::Kind::Error) {

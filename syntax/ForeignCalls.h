@@ -40,6 +40,7 @@ struct ForeignCall {
   bool apart = false;      ///< TL has a function of that name, called in another way
   std::string_view help{};
   std::string_view second{};   ///< the call gives a pair: `text` is its first part, this the second
+  bool taken = false;          ///< only where one part of the pair is taken: `[0]`, `.indices`
   std::string_view instead{};  ///< the text stands for the whole statement that names the result; what is read through
                                ///< that name is read through this one; "-" where it is only handed on
   bool divides = false;  ///< only where `size` is known to divide the dim (`dim`, else the first) of the first argument

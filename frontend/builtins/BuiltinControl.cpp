@@ -282,7 +282,7 @@ Val mapLeaves(BuiltinCall& k) {
     collect(other, others.emplace_back());
   }
   size_t n = 0;
-  return mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
+  Val mapped = mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
     std::vector<Val> args = {leaf};
     for (auto& o : others) args.push_back(o[n]);
     ++n;
@@ -290,6 +290,7 @@ Val mapLeaves(BuiltinCall& k) {
     if (state || leaf.is(Val::Kind::Function)) return leaf;
     return k.tensors.settle(k.calls.callValue(k["f"], std::move(args), k.span));
   });
+  return mapped.poison() ? mapped : k.structs.refit(std::move(mapped));
 }
 
 template <bool Tuple>
@@ -388,8 +389,8 @@ constexpr BuiltinRow kRows[] = {
     {"map(f, xs: tensors)", "f of every row of xs, stacked.", map},
     {"scan(f, init, xs: tensors)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
     {"reduce(f, init, xs: tensors)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
-    {"fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree.", fold},
-    {"map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees.", mapLeaves},
+    {"fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree but functions, and what a struct calls `state`.", fold},
+    {"map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees. Functions among them, and what a struct calls `state`, stay as they are.", mapLeaves},
     {"list(n: int, f)", "f(0), ..., f(n - 1) of one type.", listOrTuple<false>},
     {"tuple(n: int, f)", "f(0), ..., f(n - 1) of any types.", listOrTuple<true>},
     {"enumerate(xs: tensors)", "Pairs (i, x) with compile-time i.", enumerate},

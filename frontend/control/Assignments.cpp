@@ -118,6 +118,7 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
       v = context_.fail(Code::E0203, s.span,
                         "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
     }
+    if (s.op == "=" && refuseBuiltins(target)) return Outcome::dropped(context_.lost());
     Outcome all = Outcome::lowered();
     for (size_t i = 0; i < target.args.size(); ++i) {
       const ast::Expr& part = *target.args[i];
@@ -133,6 +134,22 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
   if (value.poison()) return Outcome::dropped(context_.lost());  // keeps its old value: one error is enough
   const std::optional<Place> place = placeOf(target, *root, false);
   return place ? store(*place, target, value, s) : Outcome::dropped(context_.lost());
+}
+
+/// Reports `(mean, std) = ...` where no part is a variable, and some are built-in functions: all are new names.
+bool Assignments::refuseBuiltins(const ast::Expr& target) {
+  const ast::Expr* builtin = nullptr;
+  for (const ast::ExprPtr& part : target.args) {
+    if (part->kind != ExprKind::Name || scopes_.find(part->span)) return false;
+    const auto global = names_.lookup(part->span);
+    if (!global) continue;
+    if (!global->is(Val::Kind::Function) || global->fn->kind != FnValue::Kind::Builtin) return false;
+    if (builtin == nullptr) builtin = part.get();
+  }
+  if (builtin == nullptr) return false;
+  auto d = context_.error(Code::E0107, builtin->span, "`" + builtin->text + "` cannot be assigned: it is not a `var`");
+  unknownNames_.offerBinding(d, builtin->text, target.span);
+  return true;
 }
 
 /// What an earlier entry of a session bound the name to; where that is long, the name.

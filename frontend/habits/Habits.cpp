@@ -101,7 +101,8 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   }
   const auto isNeeded = [](const Parameter& p) { return !p.optional; };
   const bool tooFew = std::ssize(args.args) < std::ranges::count_if(row->signature.parameters(), isNeeded);
-  if (foreign == args.args.end() && !tooMany && !tooFew) return false;
+  const bool elsewhere = std::ranges::any_of(call.arguments, [](const ast::Argument& a) { return a.equals; });
+  if (foreign == args.args.end() && !tooMany && !tooFew && !elsewhere) return false;
   Translation translation(context_, scopes_);
   const auto known = translation.calledOtherwise(call);
   if (!known) return false;
@@ -109,6 +110,7 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   auto d = foreign != args.args.end()
                ? context_.error(Code::E0204, foreign->span, name + " has no parameter `" + foreign->name + "`")
            : tooMany ? context_.error(Code::E0204, args.args.back().span, name + " is given too many arguments")
+           : !tooFew ? context_.error(Code::E0204, call.span, name + " is called in another way in TL")
                      : context_.error(Code::E0204, call.span, name + " is given too few arguments");
   d.note("it is called as " + row->signature.text());
   d.help(known->help, translation.edits(*known));

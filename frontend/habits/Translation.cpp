@@ -282,9 +282,10 @@ std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const a
     if (!binds) return TranslatedCall{"", help, e.span};
     return TranslatedCall{*text, help, s->span, row.instead == "-" ? "" : std::string(row.instead)};
   }
-  if (!row.second.empty()) {
+  if (!row.second.empty() || row.taken) {
     const ast::File* file = context_.frame().unit->file;
     const ast::Expr* taker = file != nullptr ? takerOf(*file, e) : nullptr;
+    if (row.taken && taker == nullptr) return std::nullopt;
     const std::string second = syntax::rewrittenSecond(row, given, kind).value_or("");
     if (taker == nullptr) return TranslatedCall{"(" + *text + ", " + second + ")", help, e.span};
     return TranslatedCall{partTaken(*taker) == 0 ? *text : second, help, taker->span};

@@ -326,6 +326,16 @@ void UnknownNames::checkNames(const ast::Block& block) {
 }
 
 void UnknownNames::checkNames(const ast::Stmt& fn) {
+  // Of its own names nothing is known but that they are there: an edit must not take them for others.
+  const Resolution& resolution = *context_.frame().unit->resolution;
+  const auto bind = [&](const Declaration* d) {
+    if (d == nullptr || !d->isLocal() || context_.frame().bound(d->span)) return;
+    Binding unknown;
+    unknown.span = d->span;
+    context_.frame().bind(d->name, d->span, std::move(unknown));
+  };
+  for (const Declaration* d : resolution.signatureOf(fn)) bind(d);
+  for (const Use& use : resolution.within(fn.span)) bind(use.declaration);
   TreeVisitor visitor = checking();
   visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
   visitor.visit(fn);
