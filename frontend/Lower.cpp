@@ -94,11 +94,12 @@ struct Parts {
   Continuations continuations{context, statements, regions, placing};
   Autocast autocast{context, evaluator, expressions};
   PlacedBlocks placedBlocks{context, scopes, devices, autocast, continuations, regions};
-  Loops loops{context, scopes, evaluator, tensors, expressions, statements, bindings, branches, continuations, regions};
+  Loops loops{context,    scopes,   evaluator, tensors,       placing, expressions,
+              statements, bindings, branches,  continuations, regions};
   Regions regions{context, tensors, placing};
   Calls calls{context, scopes,  names,     devices,    placing, conversions, expressions,
               members, lambdas, overloads, transforms, habits,  builtins};
-  Lambdas lambdas{context, scopes, tensors, placing, unifier, dimSolver, expressions, statements, bindings};
+  Lambdas lambdas{context, scopes, tensors, placing, types, unifier, dimSolver, expressions, statements, bindings};
   Overloads overloads{context, types, functions};
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, autocast, tensors, types, unifier, dimSolver, expressions, statements};

@@ -397,10 +397,37 @@ void TokenFilter::splitPlaces(const Token& t) {
 
 /// `param x`, `device d`, `test "..."` and `bench "..."` at the start of a statement are declarations; elsewhere the
 /// words are names.
+/// Whether the token `back` ones ago is the last of an annotation at the start of a statement: `@gpu`, `@cuda:0`,
+/// `@gpus[0]`.
+bool TokenFilter::endsAnnotation(size_t back) const {
+  const auto starts = [&](size_t type) { return type == T::NL || type == T::LBRACE; };
+  size_t depth = 0;
+  bool named = false;  // the name behind the `@` was met
+  for (; !starts(typeBefore(back)); ++back) {
+    const size_t type = typeBefore(back);
+    if (type == T::RBRACK || type == T::RPAREN) {
+      if (named) return false;
+      ++depth;
+    } else if (depth > 0) {
+      if (type == T::LBRACK || type == T::AT_LBRACK || type == T::LPAREN) --depth;
+    } else if (type == T::AT) {
+      if (!named) return false;
+      if (starts(typeBefore(back + 1))) return true;
+      named = false;  // there is another annotation before it
+    } else if (type == T::NAME || type == T::DEVICE_LIT || type == T::AUTOCAST) {
+      if (named && typeBefore(back - 1) != T::DOT) return false;
+      named = true;
+    } else if (type != T::DOT && type != T::COLON && type != T::INT) {
+      return false;
+    }
+  }
+  return false;
+}
+
 void TokenFilter::promote(std::string_view word, size_t type) {
   if (last_ != T::NAME || typeBefore(1) != T::NAME) return;
   const size_t before = typeBefore(2);
-  if (before != T::NL && before != T::LBRACE) return;
+  if (before != T::NL && before != T::LBRACE && !endsAnnotation(2)) return;
   auto& token = static_cast<CommonToken&>(*out_.back());
   if (stream_.text().substr(token.getStartIndex(), token.getStopIndex() + 1 - token.getStartIndex()) != word) return;
   token.setType(type);

@@ -64,6 +64,7 @@ class TokenFilter {
   void reportEquals(const Open& call);
   void recoverAtLineStart(const antlr4::Token& t);
   void promote(std::string_view word, size_t type);
+  bool endsAnnotation(size_t back) const;
   void splitPlaces(const antlr4::Token& t);
   void splitString(const antlr4::Token& t);
   void takeHole(size_t begin, size_t end);

@@ -173,6 +173,16 @@ ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> h
 
 Val BuiltinCall::result(ir::Value* v) const { return Val::ofTensor(ir::Compose(context.b()).asTensor(v), span); }
 
+ir::Value* BuiltinCall::filledOn(ir::Value* x, const ir::Dims& shape, ir::Value* v, std::string_view name) {
+  // No op has both as operands, and yet they belong together.
+  if (!v->op || v->op->kind != ir::OpKind::Constant) {
+    context.at(span, {{(*this)["x"].span, ""}, {(*this)[name].span, ""}});
+    context.b().makeTyped(ir::OpKind::OnePlace, {x, v}, {}, {{"what", "operands of `" + std::string(row.name) + "`"}});
+    context.at(span);
+  }
+  return c.fillOn(x, shape, v, x->type.rank() == 0 ? v : nullptr);
+}
+
 bool BuiltinCall::checkFloat(const ir::Value* x) const {
   if (ir::isFloat(x->type.dtype)) return true;
   auto d = context.error(Code::E0201, span,

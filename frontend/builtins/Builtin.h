@@ -82,6 +82,8 @@ struct BuiltinCall : BuiltinTools {
   bool checkFloat(const ir::Value* x) const;
   bool checkRank(const ir::Value* x, int64_t atLeast) const;
   Val result(ir::Value* v) const;
+  /// Copies of the number `v`, the argument `name`, on the device of `x`, where it must be (P2).
+  ir::Value* filledOn(ir::Value* x, const ir::Dims& shape, ir::Value* v, std::string_view name);
   Val fail(Code code, std::string message) const { return context.fail(code, span, std::move(message)); }
   Val notYet() const;
   /// Poison after an error that was reported elsewhere.

@@ -189,7 +189,7 @@ Val filledLike(BuiltinCall& k, ValueOf valueOf) {
     ir::Value* v = valueOf(own);
     if (!v) return k.lost();
     if (rankOf(leaf) == 0 && !leaf.is(Val::Kind::Tensor)) return k.result(v);  // a free number: so are copies of it
-    return k.result(k.c.fillOn(x, x->type.shape, v));
+    return k.result(k.filledOn(x, x->type.shape, v, "v"));
   });
 }
 

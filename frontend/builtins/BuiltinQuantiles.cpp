@@ -153,7 +153,7 @@ Val quantile(BuiltinCall& k) {
   ir::Compose& c = k.c;
   const Rows rows = sortedRows(k, *r);
   // A number is made a tensor where x lives: what is computed of it alone is computed there too.
-  ir::Value* line = q->type.rank() == 0 ? c.fillOn(r->x, {1}, c.cast(q, DType::F64)) : c.cast(q, DType::F64);
+  ir::Value* line = q->type.rank() == 0 ? k.filledOn(r->x, {1}, c.cast(q, DType::F64), "q") : c.cast(q, DType::F64);
   ir::Value* v = quantiles(k, rows, line, SkipNan ? present(k, *r, false) : nullptr, *method);
   Dims shape = q->type.shape;
   for (const int64_t n : resultDims(*r, rows)) shape.push_back(n);

@@ -150,6 +150,11 @@ bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
     value.dtype = t;
   }
   if (value.is(Kind::Unit)) value = context_.fail(Code::E0203, span, who.what + " has no value");
+  // `fn f(d, x: f32[N] @d)`: types of the signature may name it. One that has no name is a device variable there.
+  if (value.is(Kind::Device)) {
+    Val& named = call.generics.bound[p.name.text] = value;
+    if (named.device.name.empty()) named.device = {"$" + p.name.text, nullptr};
+  }
   // `fn linear(i: i64) -> f32[i]`: the argument is a dim of that name.
   const auto bound = call.generics.bound.find(p.name.text);
   if (bound != call.generics.bound.end() && bound->second.is(Kind::Int)) {
@@ -235,6 +240,20 @@ bool Functions::bindDefaults(BoundCall& call) {
   return true;
 }
 
+bool Functions::devicesKnown(const BoundCall& call, Span span) {
+  const ast::Stmt& s = *call.decl.stmt;
+  for (const ast::Generic& x : s.generics) {
+    if (x.kind != ast::Generic::Kind::Device || call.generics.bound.count(x.name.text)) continue;
+    context_
+        .error(Code::E0204, span,
+               "`" + x.name.text + "` of `" + s.name.text + "` cannot be inferred: no parameter is on it")
+        .note(x.name.span, "declared here")
+        .help("take the device as an argument: `fn " + s.name.text + "(..., d: device)`, with `.to(d)` and `@d`");
+    return false;
+  }
+  return true;
+}
+
 bool Functions::sizesKnown(BoundCall& call, Span span) {
   const ast::Stmt& s = *call.decl.stmt;
   Generics& g = call.generics;
@@ -296,7 +315,8 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
   }
   call.generics = genericsOf(decl);
   call.values.resize(decl.stmt->params.size());
-  if (!bindGiven(call) || !bindDefaults(call) || !sizesKnown(call, args.span)) return context_.lost();
+  if (!bindGiven(call) || !bindDefaults(call) || !devicesKnown(call, args.span) || !sizesKnown(call, args.span))
+    return context_.lost();
   std::vector<Span> written;
   for (size_t i = 0; i < call.values.size(); ++i) {
     if (!materialise(call, i, args.span)) return context_.lost();

@@ -63,6 +63,8 @@ class Functions {
   Val sameDim(const BoundCall& call, const ast::FnParam& p, const Val& value, Span span);
   bool bindGiven(BoundCall& call);
   bool bindDefaults(BoundCall& call);
+  /// Whether every device variable is that of an argument; reports (E0204).
+  bool devicesKnown(const BoundCall& call, Span span);
   bool sizesKnown(BoundCall& call, Span span);
   /// A static argument stays as it is; another becomes a tensor, or a tree of them, unless it stands for a size.
   bool materialise(BoundCall& call, size_t i, Span span);

@@ -47,10 +47,6 @@ size_t treesIn(const Val& v) {
   for (const Val& e : v.elems) n += treesIn(e);
   return n;
 }
-
-bool holdsFunction(const Val& v) {
-  return v.is(Kind::Function) || std::any_of(v.elems.begin(), v.elems.end(), holdsFunction);
-}
 }  // namespace
 
 bool Instances::hasSyntaxError(Span within) {
@@ -152,8 +148,8 @@ void Instances::forget(const std::set<const ir::Func*>& gone) {
   std::erase_if(instances_, [&](const auto& entry) { return gone.contains(entry.second->func); });
 }
 
-void Instances::placesOf(const Val& v, const Ty& declared, const std::string& otherwise,
-                         std::vector<std::string>& list) {
+void Instances::placesOf(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& list,
+                         const Pins* pins) {
   const std::string& place = declared.place.empty() ? otherwise : declared.place;
   if (!place.empty()) context_.derived.notePlaces();
   if (v.tensor) list.push_back(place);
@@ -164,8 +160,9 @@ void Instances::placesOf(const Val& v, const Ty& declared, const std::string& ot
     Ty inner;
     const size_t which = declared.kind == Ty::Kind::List ? 0 : i;
     if (which < declared.elems.size()) inner = declared.elems[which];
-    if (v.info && i < v.info->pins.size() && !v.info->pins[i].empty()) inner.place = v.info->pins[i];
-    placesOf(v.elems[i], inner, place, list);
+    const Pins* part = pinsOfPart(v, pins, i);
+    if (part && part->named()) inner.place = part->place;
+    placesOf(v.elems[i], inner, place, list, part);
   }
   if (v.fn) {
     Val function = Val::ofFunction(v.fn);
@@ -210,6 +207,10 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
     Ty declared;
     if (p.type) declared = types_.resolve(*p.type, g);
     placesOf(v, declared, "", func->paramPlaces);
+    // The device of a value: types of the signature name it as the device variable that `d` of `fn f(d, ...)` is.
+    const auto variable = v.device.of ? g.bound.find(p.name.text) : g.bound.end();
+    if (variable != g.bound.end() && variable->second.device.name == "$" + p.name.text)
+      func->paramPlaces.back() = variable->second.device.name;
     // A device variable is known inside by the first parameter that lives there.
     std::vector<ir::Value*> leaves;
     leavesOf(v, leaves);

@@ -58,7 +58,8 @@ class Instances {
  private:
   void lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g, Frame& own);
   /// One entry a leaf: where the signature says that it lives.
-  void placesOf(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& list);
+  void placesOf(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& list,
+                const Pins* pins = nullptr);
   bool hasSyntaxError(Span within);
 
   Context& context_;

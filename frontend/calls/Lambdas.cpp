@@ -15,15 +15,22 @@
 #include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
 #include "frontend/types/Generics.h"
+#include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
 namespace {
 using ExprKind = ast::Expr::Kind;
 using Kind = Val::Kind;
+
+std::string nameOf(const ast::LambdaParam& p, const std::string& path) {
+  if (p.pattern.isTuple) return path.empty() ? "the lambda's argument" : "part `" + path + "` of the lambda's argument";
+  return "parameter `" + p.pattern.name.text + path + "` of the lambda";
+}
 }  // namespace
 
 Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
@@ -62,6 +69,8 @@ Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
       v = unifier_.unify(*type, v, g, who);
       if (v.poison() || !dimSolver_.finishPending(g, who)) ok = false;
       scopes_.bindDims(type->span, g);
+      const auto what = [&](const std::string& path) { return nameOf(e.params[i], path); };
+      if (ok) v = placing_.checkPins(v, pinsOf(types_.resolve(*type, g)), what, args.args[i].span);
     }
     bindings_.bindPattern(e.params[i].pattern, v.is(Kind::Array) ? tensors_.settle(v) : v, false, nullptr);
   }

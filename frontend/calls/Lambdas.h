@@ -9,6 +9,7 @@ class Context;
 class Scopes;
 class Tensors;
 class PlacingOps;
+class Types;
 class Unifier;
 class DimSolver;
 class Expressions;
@@ -18,12 +19,13 @@ class Bindings;
 /// Lowers the body of a lambda where it is called.
 class Lambdas {
  public:
-  Lambdas(Context& context, Scopes& scopes, Tensors& tensors, PlacingOps& placing, Unifier& unifier,
+  Lambdas(Context& context, Scopes& scopes, Tensors& tensors, PlacingOps& placing, Types& types, Unifier& unifier,
           DimSolver& dimSolver, Expressions& expressions, Statements& statements, Bindings& bindings)
       : context_(context),
         scopes_(scopes),
         tensors_(tensors),
         placing_(placing),
+        types_(types),
         unifier_(unifier),
         dimSolver_(dimSolver),
         expressions_(expressions),
@@ -38,6 +40,7 @@ class Lambdas {
   Scopes& scopes_;
   Tensors& tensors_;
   PlacingOps& placing_;
+  Types& types_;
   Unifier& unifier_;
   DimSolver& dimSolver_;
   Expressions& expressions_;

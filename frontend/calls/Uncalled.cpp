@@ -164,6 +164,10 @@ void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
     const bool given = p.otherwise && p.type && p.type->kind == ast::TypeExpr::Kind::Path && p.type->args.empty();
     if (p.type && !given) bindSamples(*p.type, g, samples, /*inShape=*/false);
   }
+  // A device variable that is that of no parameter: every call is an error.
+  ok = std::ranges::none_of(s.generics, [&](const ast::Generic& x) {
+    return x.kind == ast::Generic::Kind::Device && !g.bound.count(x.name.text);
+  });
   for (size_t i = 0; ok && i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     if (!p.type) {

@@ -363,7 +363,7 @@ void Assignments::setVar(Binding& binding, const std::string& name, Val value, S
   }
   if (value.poison()) return;
   context_.at(span, {{written, ""}, {binding.start, ""}});
-  binding.value = placing_.placedAs(value, old, name);
+  binding.value = placing_.placedAs(value, old, name, binding.declared.get());
 }
 
 }  // namespace tenc::frontend

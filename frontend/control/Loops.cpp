@@ -23,6 +23,7 @@
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 #include "ir/build/Compose.h"
@@ -41,7 +42,8 @@ Flow Loops::lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carr
   trip.wantsValue = false;
   const Scoped inside(context_.body.boundary, &trip);
   const BlockScope names(context_.frame());
-  if (index) bindings_.bindPattern(s.pattern, *index, false, nullptr);
+  // Bound in the block, as a `let` would: what is from outside of an annotation around it enters.
+  if (index) bindings_.bindPattern(s.pattern, placing_.enterAnnotation(*index), false, nullptr);
   return statements_.lowerBlock(s.body, nullptr, nullptr);
 }
 

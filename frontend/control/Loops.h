@@ -13,6 +13,7 @@ class Context;
 class Scopes;
 class Evaluator;
 class Tensors;
+class PlacingOps;
 class Expressions;
 class Statements;
 class Bindings;
@@ -25,12 +26,14 @@ using TripIndex = std::function<Val(ir::Value* i)>;
 /// Counted loops as `for`, those that may be left early and `while` as `while`, compile-time sequences unrolled.
 class Loops {
  public:
-  Loops(Context& context, Scopes& scopes, Evaluator& evaluator, Tensors& tensors, Expressions& expressions,
-        Statements& statements, Bindings& bindings, Branches& branches, Continuations& continuations, Regions& regions)
+  Loops(Context& context, Scopes& scopes, Evaluator& evaluator, Tensors& tensors, PlacingOps& placing,
+        Expressions& expressions, Statements& statements, Bindings& bindings, Branches& branches,
+        Continuations& continuations, Regions& regions)
       : context_(context),
         scopes_(scopes),
         evaluator_(evaluator),
         tensors_(tensors),
+        placing_(placing),
         expressions_(expressions),
         statements_(statements),
         bindings_(bindings),
@@ -75,6 +78,7 @@ class Loops {
   Scopes& scopes_;
   Evaluator& evaluator_;
   Tensors& tensors_;
+  PlacingOps& placing_;
   Expressions& expressions_;
   Statements& statements_;
   Bindings& bindings_;

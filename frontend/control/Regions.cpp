@@ -226,17 +226,6 @@ bool Regions::addState(const ir::Op& op, const KeptLeaves& before, std::vector<i
   return state.size() > known;
 }
 
-namespace {
-/// Of each leaf, whether its field's type, or that of a struct around it, names a device.
-void pinnedLeaves(const Val& v, bool pinned, std::vector<bool>& flags) {
-  if (v.is(Val::Kind::Tensor)) flags.push_back(pinned);
-  for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {
-    const bool own = v.info && i < v.info->pins.size() && !v.info->pins[i].empty();
-    pinnedLeaves(v.elems[i], pinned || own, flags);
-  }
-}
-}  // namespace
-
 std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body,
                                  const std::vector<Val>& before) {
   context_.at(span);
@@ -267,13 +256,12 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
       continue;
     }
     if (i < before.size() && before[i].isTree()) leavesOf(before[i], old);
-    std::vector<bool> pinned;
-    pinnedLeaves(v, false, pinned);
+    const std::vector<std::string> pinned = pinnedLeaves(v);
     for (ir::Value* leaf : leaves) {
       const size_t k = results.size();
       const bool unchanged = k < old.size() && old[k] == leaf;
       // A value from outside whose place its type names does not enter.
-      const bool stays = pinned.size() == leaves.size() && pinned[k] && !leaf->home()->isInside(*op);
+      const bool stays = pinned.size() == leaves.size() && !pinned[k].empty() && !leaf->home()->isInside(*op);
       if (unchanged || stays) {
         results.push_back(leaf);
         continue;

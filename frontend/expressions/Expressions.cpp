@@ -107,7 +107,7 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
 }
 
 Val Expressions::evalName(const ast::Expr& e) {
-  if (auto v = names_.lookup(e.span)) return *v;
+  if (auto v = names_.lookup(e.span)) return placing_.keepCaptures(*v);
   return unknownNames_.unknownName(e.text, e.span);
 }
 
@@ -255,7 +255,8 @@ Val Expressions::evalLambda(const ast::Expr& e) {
   f->id = context_.freshId();
   f->writtenIn = placing_.annotationAround();
   for (const Declaration* d : f->unit->resolution->captured(e.span)) {
-    if (Binding* local = scopes_.declaredAt(d->span)) f->captures.emplace_back(d->name, local->value);
+    if (Binding* local = scopes_.declaredAt(d->span))
+      f->captures.emplace_back(d->name, placing_.keepCaptures(local->value));
   }
   return Val::ofFunction(std::move(f), e.span);
 }

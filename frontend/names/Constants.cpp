@@ -14,6 +14,7 @@
 #include "frontend/types/Types.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -48,6 +49,21 @@ Val Constants::asDeclared(Val v, const Ty& type, size_t dim) {
   return v;
 }
 
+Val Constants::noPlace(const ast::Stmt& decl, Span place) {
+  const bool isConst = decl.kind == ast::Stmt::Kind::Const;
+  const std::string what = isConst ? "a `const`" : "a `param`";
+  auto d = context_.error(Code::E0108, place, what + " is known at compile time and lives on no device");
+  const std::string_view written = context_.sources.text(place);
+  std::vector<Edit> edits;
+  if (written.starts_with('@')) {
+    const Span blank{place.file, place.begin - 1, place.begin};
+    const bool apart = context_.sources.text(blank) == " ";
+    edits.push_back({{place.file, apart ? blank.begin : place.begin, place.end}, ""});
+  }
+  d.help("leave the device out: " + what + " is made where it is used", std::move(edits));
+  return d;
+}
+
 Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
   if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) return it->second;
@@ -62,8 +78,13 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
     Ty expected;
     Generics g;
     g.unit = &unit;
-    if (decl.type) expected = types_.resolve(*decl.type, g);
-    v = decl.value ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr) : context_.lost();
+    const Span place = decl.type ? types_.placeIn(*decl.type) : Span();
+    if (decl.type && !place.valid()) expected = types_.resolve(*decl.type, g);
+    const Pins pins = pinsOf(expected);
+    v = place.valid()                         ? noPlace(decl, place)
+        : pins.named() || !pins.parts.empty() ? noPlace(decl, decl.type->span)
+        : decl.value                          ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr)
+                                              : context_.lost();
     if (decl.type) v = asDeclared(std::move(v), expected, 0);
   }
   std::function<bool(const Val&)> known = [&](const Val& x) {

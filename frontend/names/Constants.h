@@ -30,6 +30,8 @@ class Constants {
   /// The value with the dtypes of the type that is written; E0207 where it has another shape or kind, E0212 where a
   /// number does not fit. `dim`: the first of the type's that the value has.
   Val asDeclared(Val v, const Ty& type, size_t dim);
+  /// E0108: the type of a `const` or `param` names a device.
+  Val noPlace(const ast::Stmt& decl, Span place);
 
   Context& context_;
   Types& types_;

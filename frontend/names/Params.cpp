@@ -9,6 +9,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Constants.h"
+#include "frontend/types/Types.h"
 #include "frontend/values/Numbers.h"
 #include "syntax/Familiar.h"
 
@@ -83,6 +84,8 @@ Val Constants::paramOf(const ast::Stmt& decl) {
                                                   : nullptr;
     const uint32_t end = decl.name.span.end;
     if (known) d.help("say what it takes", {{Span{decl.name.span.file, end, end}, std::string(": ") + known}});
+  } else if (const Span place = decl.type ? types_.placeIn(*decl.type) : Span(); place.valid()) {
+    v = noPlace(decl, place);
   } else if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
     auto d = context_.error(Code::E0504, decl.type ? decl.type->span : decl.span,
                             std::string("a param is i64, f32, f64, bool or str") +

@@ -197,7 +197,7 @@ StructPtr Structs::structInfo(const StructDecl& decl, Generics& g) {
     info->args.emplace_back(x.name.text, std::move(v));
   }
   info->text = structType(decl)->info->text + (text.empty() ? "" : "[" + text + "]");
-  for (const ast::Field& f : decl.stmt->fields) info->pins.push_back(f.type ? types_.placeOf(*f.type, g) : "");
+  for (const ast::Field& f : decl.stmt->fields) info->pins.push_back(f.type ? types_.pinsOf(*f.type, g) : Pins());
   return info;
 }
 
@@ -257,16 +257,10 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
     if (declared[i].type) like = types_.resolve(*declared[i].type, g);
     fields[i] = tensors_.materialise(fields[i], &like);
     if (fields[i].poison()) return fields[i];
-    if (info->pins[i].empty()) continue;
-    std::vector<ir::Value*> leaves;
-    leavesOf(fields[i], leaves);
-    context_.at(fields[i].span.valid() ? fields[i].span : span);
-    for (ir::Value*& v : leaves) {
-      v = context_.b().value(
-          ir::OpKind::CheckPlace, {v},
-          {{"device", info->pins[i]}, {"what", "field `" + declared[i].name.text + "` of `" + name + "`"}});
-    }
-    fields[i] = rebuild(fields[i], leaves);
+    const auto what = [&](const std::string& path) {
+      return "field `" + declared[i].name.text + path + "` of `" + name + "`";
+    };
+    fields[i] = placing_.checkPins(fields[i], info->pins[i], what, span);
   }
   Val made = Val::ofStruct(info, std::move(fields), span);
   placing_.checkOnePlace(made, "the fields of `" + name + "`", span);

@@ -20,6 +20,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Trees.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 
@@ -125,10 +126,10 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   const ast::Annotation& a = *t.place;
   const bool named = a.path.size() == 1 && !a.number && !a.index;
   const Declaration* d = named ? g.unit->resolution->definition(a.path[0].span) : nullptr;
-  if (d && d->kind == Declaration::Kind::Generic) {
+  if (d && (d->kind == Declaration::Kind::Generic || d->kind == Declaration::Kind::Parameter)) {
     const auto bound = g.bound.find(d->name);
-    if (bound == g.bound.end()) return "$" + d->name;
-    return bound->second.is(Val::Kind::Device) ? bound->second.device.name : "";
+    if (bound != g.bound.end()) return bound->second.is(Val::Kind::Device) ? bound->second.device.name : "";
+    if (d->kind == Declaration::Kind::Generic) return "$" + d->name;
   }
   // Other names are those of the unit in whose scope the type is read.
   if (g.unit != context_.frame().unit && !g.locals) {
@@ -141,11 +142,34 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   return device ? device->name : "";
 }
 
-std::string Types::placeOf(const ast::TypeExpr& written, Generics& g) {
+Span Types::placeIn(const ast::TypeExpr& t) {
+  if (t.place) return t.place->span;
+  for (const ast::TypePtr& part : t.args) {
+    if (const Span inner = placeIn(*part); inner.valid()) return inner;
+  }
+  return {};
+}
+
+Pins Types::pinsOf(const ast::TypeExpr& written, Generics& g) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
-  if (t.place || t.kind != TypeKind::Path) return deviceInType(t, g);
-  const Declaration* d = g.unit->resolution->definition(t.path.back().span);
-  return d && d->kind == Declaration::Kind::Alias ? resolve(t, g).place : "";
+  Pins pins;
+  if (t.place) {
+    pins.place = deviceInType(t, g);
+  } else if (t.kind == TypeKind::Tuple || t.kind == TypeKind::List) {
+    bool any = false;
+    const size_t parts = t.kind == TypeKind::List ? 1 : t.args.size();
+    for (size_t i = 0; i < parts && !context_.spent(t.args[i]->span); ++i) {
+      pins.parts.push_back(pinsOf(*t.args[i], g));
+      any = any || pins.parts.back().named() || !pins.parts.back().parts.empty();
+    }
+    if (!any) pins.parts.clear();
+  } else if (t.kind == TypeKind::Path) {
+    const Declaration* d = g.unit->resolution->definition(t.path.back().span);
+    if (d && d->kind == Declaration::Kind::Alias) return frontend::pinsOf(resolve(t, g));
+    const auto bound = d && d->kind == Declaration::Kind::Generic ? g.bound.find(d->name) : g.bound.end();
+    if (bound != g.bound.end() && bound->second.is(Val::Kind::Type)) return frontend::pinsOf(*bound->second.type);
+  }
+  return pins;
 }
 
 std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g) {

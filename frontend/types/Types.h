@@ -44,8 +44,10 @@ class Types {
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
   /// The device that a type names, "$D" for a variable, "" for none.
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
-  /// The same, also of a type by another name.
-  std::string placeOf(const ast::TypeExpr& written, Generics& g);
+  /// The devices that a type, also one by another name, names for the whole or for parts of a tuple or list.
+  Pins pinsOf(const ast::TypeExpr& written, Generics& g);
+  /// Where a type, or a part of it, names a device; invalid for nowhere.
+  static Span placeIn(const ast::TypeExpr& t);
   /// Reports a path whose head is declared, and no module (E0102).
   Val noModule(const Declaration& d, const ast::Name& head);
   /// Reports a type that nothing declares (E0102).

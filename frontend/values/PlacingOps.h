@@ -1,5 +1,6 @@
 // Where values live: moves, and the marks that placement reads.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -30,16 +31,24 @@ class PlacingOps {
   ir::Value* valueOn(const DeviceRef& d);
   /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
   Val keepPlace(const Val& v);
+  /// A function from outside of the `@d` block around here, or a tree with some: what lambdas captured stays where it
+  /// is, however the function is passed on and called.
+  Val keepCaptures(const Val& v);
+  /// Has placement check that what a type names devices for is there (E0303). `what`: how messages call it, or a part
+  /// of it by the path behind its name, ".0".
+  using PartName = std::function<std::string(const std::string& path)>;
+  Val checkPins(const Val& v, const Pins& pins, const PartName& what, Span span);
   /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
   void checkOnePlace(const Val& tree, std::string what, Span span);
   /// `value`, whose leaves must live where those of `old` do; `variable`: the name of the one that keeps its place, ""
-  /// for what a loop of a built-in carries.
-  Val placedAs(const Val& value, const Val& old, const std::string& variable = "");
+  /// for what a loop of a built-in carries; `declared`: its written type, which may name devices.
+  Val placedAs(const Val& value, const Val& old, const std::string& variable = "", const Ty* declared = nullptr);
 
  private:
   /// The device that a type names.
   DeviceRef written(const std::string& place) const;
-  Val enter(const Val& v, ir::Op& on);
+  Val enter(const Val& v, ir::Op& on, const Pins* own);
+  ir::Value* kept(ir::Value* v);
 
   Context& context_;
   Tensors& tensors_;

@@ -148,6 +148,49 @@ Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) 
 }
 }  // namespace
 
+const Pins* pinsOfPart(const Val& v, const Pins* own, size_t i) {
+  if (v.is(Val::Kind::Struct)) return v.info && i < v.info->pins.size() ? &v.info->pins[i] : nullptr;
+  if (!own || own->parts.empty()) return nullptr;
+  return &own->parts[v.is(Val::Kind::List) ? 0 : std::min(i, own->parts.size() - 1)];
+}
+
+Pins pinsOf(const Ty& t) {
+  Pins pins{t.place, {}};
+  if (t.kind != Ty::Kind::Tuple && t.kind != Ty::Kind::List) return pins;
+  bool any = false;
+  for (const Ty& e : t.elems) {
+    pins.parts.push_back(pinsOf(e));
+    any = any || pins.parts.back().named() || !pins.parts.back().parts.empty();
+  }
+  if (!any) pins.parts.clear();
+  return pins;
+}
+
+namespace {
+
+void addPinned(const Val& v, const Pins* own, const std::string& around, std::vector<std::string>& places) {
+  const std::string& place = own && own->named() ? own->place : around;
+  if (v.is(Val::Kind::Tensor)) places.push_back(place);
+  for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) addPinned(v.elems[i], pinsOfPart(v, own, i), place, places);
+}
+}  // namespace
+
+std::vector<std::string> pinnedLeaves(const Val& v, const Pins* own) {
+  std::vector<std::string> places;
+  addPinned(v, own, "", places);
+  return places;
+}
+
+bool holdsFunction(const Val& v) {
+  if (v.is(Val::Kind::Function)) return true;
+  if (v.elems.known(Elements::Fact::Data)) return false;
+  for (const Val& e : v.elems) {
+    if (holdsFunction(e)) return true;
+  }
+  v.elems.note(Elements::Fact::Data);
+  return false;
+}
+
 Val mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
 
 void nameLeaves(const Val& tree, const std::string& name) {

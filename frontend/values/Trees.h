@@ -25,6 +25,15 @@ bool sameLeaves(const Val& a, const Val& b);
 void nameLeaves(const Val& tree, const std::string& name);
 /// How many tensors a function has captured, or holds otherwise; no more than `kMostParts` + 1 are counted.
 size_t tensorsIn(const FnValue& f);
+/// What a written type says of where part `i` of `v` lives: a struct knows its own fields, of a tuple or list `own` is
+/// what the type of the whole says. Null for nothing.
+const Pins* pinsOfPart(const Val& v, const Pins* own, size_t i);
+/// The devices that a type names, itself or for parts of a tuple or list.
+Pins pinsOf(const Ty& t);
+/// Of each tensor of a tree the device that a type names, `own` that of the whole or that of a field, or "".
+std::vector<std::string> pinnedLeaves(const Val& v, const Pins* own = nullptr);
+/// Whether it is a function, or a tree with one.
+bool holdsFunction(const Val& v);
 /// Arguments of the region of the types of `like`.
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
 

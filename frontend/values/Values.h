@@ -30,12 +30,20 @@ struct StructDecl {
 };
 
 /// A struct type with its arguments. Two are the same type when `text` is the same and the declaration is.
+/// The devices that a written type names: one for the whole, or for parts of a tuple or list.
+struct Pins {
+  std::string place;        ///< "gpu", "$D", or ""
+  std::vector<Pins> parts;  ///< Tuple: one for each element; List: one for all
+
+  bool named() const { return !place.empty(); }
+};
+
 struct StructInfo {
   const StructDecl* decl = nullptr;
   std::vector<std::pair<std::string, Val>> args;   ///< generics in order: Int, DType, Device, Pack, Type
   std::vector<std::pair<std::string, Val>> given;  ///< of a type that leaves generics open: those that it gives
   std::string text;                                ///< "nn.Linear[784, 128]"
-  std::vector<std::string> pins;                   ///< one per field: the device that its type names, or ""
+  std::vector<Pins> pins;                          ///< one per field
 };
 using StructPtr = std::shared_ptr<const StructInfo>;
 
@@ -81,6 +89,7 @@ class Elements {
     Bound = 4,    ///< the same, but numbers may adopt
     Tensors = 8,  ///< tensors for all that can be one
     Named = 16,   ///< all tensors have names
+    Data = 32,    ///< no functions
   };
   bool known(Fact fact) const;
   void note(Fact fact) const;

@@ -48,6 +48,24 @@ void joinReturns(Region& r) {
   }
 }
 
+/// A free number that was put on a device is known on the host: it does not come back from there.
+void keepNumbers(Region& r) {
+  for (auto it = r.ops.begin(); it != r.ops.end();) {
+    Op& op = **it++;
+    for (const auto& inner : op.regions) keepNumbers(*inner);
+    const ir::Type type = isMove(&op) ? op.result()->type : ir::Type();
+    if (!isMove(&op) || !type.shape.empty() || type.place.device != ir::DeviceTable::kHost) continue;
+    const Op* made = definition(op.operand(0))->op;
+    if (!made || made->kind != OpKind::Fill || !mixes(made->operand(0)->type)) continue;
+    ir::Builder at(&op);
+    at.setLoc(op.loc);
+    Value* number = at.makeTyped(OpKind::Fill, {made->operand(0)}, {type}, {{"shape", type.shape}})->result();
+    number->name = op.result()->name;
+    op.result()->replaceAllUsesWith(number);
+    op.erase();
+  }
+}
+
 /// All moves of one definition to one destination, and where the one that stays will stand.
 struct MoveSet {
   Value* value;
@@ -223,6 +241,7 @@ class Minimiser {
 bool minimalMoves(ir::Module& m, Context&) {
   for (const auto& f : m.funcs) {
     joinReturns(*f->body);
+    keepNumbers(*f->body);
     Minimiser(m).run(*f);
   }
   return true;

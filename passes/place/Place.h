@@ -172,6 +172,9 @@ class Reporter {
     std::vector<Move> moves;
   };
 
+  /// The `@d` block into which a variable enters whose elements `op` assigns; null for any other op.
+  const ir::Op* blockOfElements(const ir::Op& op) const;
+  static Help assignOutside(const std::string& device);
   /// E0301: operands on different devices; they are to move to `fixed`, when that is given.
   Diagnostic apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
                    const std::string& fixed = {}) const;

@@ -116,13 +116,16 @@ void Inference::samePlace(Op& op) {
   const Value* fresh = op.operand(0);
   const Value* old = op.operand(1);  // only its place is asked for: it does not enter
   std::string here = use(op, 0), wanted = placeOf(old);
+  // A number of the host follows the first value that is assigned to it, but where its type names the host.
+  const bool declared = old->op && old->op->kind == OpKind::CheckPlace && mixes(old->type);
+  if (declared) wanted = kHost;
   Op* scope = info(old).scope;
   std::string result = wanted;
   Why why = Why::Variable;
   const Value* from = old;
   if (here == kPoison || wanted == kPoison) {
     result = kPoison;
-  } else if (mixes(old->type)) {
+  } else if (mixes(old->type) && !(declared && !mixesHere(fresh))) {
     result = here;  // a var that started free lives where it is first placed
     from = fresh;
     why = Why::Operand;

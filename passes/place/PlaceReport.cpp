@@ -154,6 +154,18 @@ const Reporter::Choice& Reporter::bestOf(const std::vector<Choice>& choices, con
   return *best;
 }
 
+const ir::Op* Reporter::blockOfElements(const ir::Op& op) const {
+  const auto needs = instance_.needs.find(&op);
+  if (!op.has(ir::Trait::Scatters) || !isAssignment(op) || needs == instance_.needs.end()) return nullptr;
+  return needs->second[0].entry;
+}
+
+Help Reporter::assignOutside(const std::string& device) {
+  return {"assign the elements outside of the block, where the variable is; what the block computes moves with `.to(" +
+              device + ")`",
+          {}};
+}
+
 Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
                            const std::string& fixed) const {
   Diagnostic d{};
@@ -171,6 +183,13 @@ Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vec
   labelOperands(d, firsts, uses);
   noteOperands(d, op, firsts, uses);
 
+  if (blockOfElements(op)) {  // what would be right here is no value of the variable
+    const auto own = instance_.info.find(op.operand(0));
+    const bool known = own != instance_.info.end() && !op.operand(0)->type.place.isFree();
+    d.helps.push_back(assignOutside(known ? op.operand(0)->type.place.device : std::string(kHost)));
+    callChain(d);
+    return d;
+  }
   const std::vector<Choice> choices = choicesOf(op, operands, firsts, fixed);
   const std::string wanted = wantedPlace(op);
   const Choice& best = bestOf(choices, wanted);
@@ -202,6 +221,18 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   Diagnostic d{};
   d.code = Code::E0302;
   const Called variable = calledVariable(op, old);
+  if (const ir::Op* block = value->op ? blockOfElements(*value->op) : nullptr) {
+    d.message =
+        variable.text() + " is on " + expected + " and keeps its device, but its elements are assigned on " + actual;
+    d.span = spanOf(op);
+    d.label = "on " + actual;
+    d.notes.push_back({spanOf(*block), variable.text() + " enters this block, so that the new value is on " + actual});
+    provenance(d, old, expected, variable);
+    d.helps.push_back(assignOutside(expected));
+    startHelp(d, op, old, actual, movesTo(op, {{value, actual, number}}, expected));
+    callChain(d);
+    return d;
+  }
   d.message =
       variable.text() + " is on " + expected + " and keeps its device, but the value assigned to it is on " + actual;
   d.span = spanOf(op).valid() ? spanOf(op) : spanOf(value);

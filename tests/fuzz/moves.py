@@ -205,7 +205,7 @@ def main():
             ir = tenc(str(source), "--virtual", "cuda=2", f"--passes={SETTLED}")
             without = tenc(str(plain))
             counted = re.search(r"copied between devices: (\d+) bytes in (\d+) copies", run.stderr)
-            total = re.search(r"total: (\d+) moves?, (\d+) bytes", listed.stdout)
+            total = re.search(r"total: (?:at most )?(\d+) moves?, (\d+) bytes", listed.stdout)
             problem = None
             if run.returncode or not counted or not total:
                 problem = f"status {run.returncode}: {run.stderr[:800]}"

@@ -3,7 +3,8 @@
 
 Each call of calls.txt runs with operands of the host, with operands of a device outside of any block, without a default device,
 and, where it has such operands, with literals in place of their names. The three print the same numbers; on the device no part of
-the result is on the host, and nothing is moved that is not printed. Every operation of tests/ops_examples.txt that takes tensors
+the result is on the host, and nothing is moved that is not printed. With one operand or number on the device and the others on the
+host, a call is an error or moves nothing but what the host reads. Every operation of tests/ops_examples.txt that takes tensors
 has a call.
 
 Where a call takes a single number, it gives the same, to the bit, for a literal, a `const`, a `let`, and a `const` and a `param` with a
@@ -118,6 +119,25 @@ def problem(tenc, folder, call):
     return "" if got == want else f"{written}: {got[:200]}, not {want[:200]}"
 
 
+NUMBER = re.compile(r"(?<![\w.\"])-?\d+(\.\d+)?(e-?\d+)?\b(?!\.\d)")
+HOST_READS = {"print", "assert", "if", "while", "for"}
+
+
+def hidden_move(tenc, folder, call):
+    """What is moved in silence when one operand or number of the call lives on a device and the others on the host."""
+    places = [m for m in [*NAME.finditer(call), *NUMBER.finditer(call)] if m[0] in {**LITERALS, **OTHERS} or m[0][-1].isdigit()]
+    for m in places if len(places) > 1 else []:
+        text = {**LITERALS, **OTHERS}.get(m[0]) or f"sum([{m[0]}])"
+        script = pathlib.Path(folder) / "s.tl"
+        mixed = call[:m.start()] + "far" + call[m.end():]
+        script.write_text(f"{declared('')}@cuda:0 let far = {text}\nprint({mixed})\n")
+        done = subprocess.run([tenc, "transfers", script.name, "--virtual", "cuda=1"], cwd=folder, capture_output=True, text=True, timeout=120)
+        if done.returncode not in (0, 1): return f"{mixed}: status {done.returncode}: {done.stderr[:200]}"
+        rows = [line.split() for line in done.stdout.splitlines() if " -> " in line] if done.returncode == 0 else []
+        if hidden := [" ".join(row) for row in rows if row[7] not in HOST_READS]: return f"{mixed}: {hidden[0]}"
+    return ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
@@ -134,7 +154,7 @@ def main():
     chosen = [c for c in calls if a.only in c]
     with tempfile.TemporaryDirectory() as folder:
         for call in chosen:
-            wrong = problem(a.tenc, folder, call)
+            wrong = problem(a.tenc, folder, call) or hidden_move(a.tenc, folder, call)
             if wrong: print(f"FAILED {call}: {wrong}")
             failed += bool(wrong)
         count, wrong = numbers(a.tenc, folder, [c for c in calls + NUMBERS if a.only in c])

@@ -25,19 +25,19 @@ std::string symbolOf(const ir::Value* v) {
 
 /// How often the body of a `for` runs.
 Times timesOf(const ir::Op& loop) {
-  if (const auto trips = ir::tripCount(loop)) return {*trips, "", true};
-  Times unknown{1, "", false};
+  if (const auto trips = ir::tripCount(loop)) return {*trips, "", true, false};
+  Times unknown{1, "", false, false};
   const auto lo = ir::constantInt(loop.operand(0)), hi = ir::constantInt(loop.operand(1));
   const auto step = ir::constantInt(loop.operand(2));
   const std::string from = lo ? std::to_string(*lo) : symbolOf(loop.operand(0));
   const std::string to = hi ? std::to_string(*hi) : symbolOf(loop.operand(1));
   if (!step || *step != 1 || from.empty() || to.empty()) return unknown;
-  return {1, from == "0" ? to : "(" + to + "-" + from + ")", true};
+  return {1, from == "0" ? to : "(" + to + "-" + from + ")", true, false};
 }
 
 Times product(const Times& a, const Times& b) {
   const bool both = !a.symbols.empty() && !b.symbols.empty();
-  return {a.factor * b.factor, a.symbols + (both ? "*" : "") + b.symbols, a.known && b.known};
+  return {a.factor * b.factor, a.symbols + (both ? "*" : "") + b.symbols, a.known && b.known, a.atMost || b.atMost};
 }
 
 /// "f32[64,784]": without blanks, for a column.
@@ -67,6 +67,8 @@ class Walker {
       } else if (op->kind == OpKind::While) {
         inside.known = false;
         loops = true;
+      } else if (op->kind == OpKind::If) {
+        inside.atMost |= inLoop;
       }
       for (const auto& inner : op->regions) walk(*inner, inside, loops);
     }
@@ -97,6 +99,9 @@ class Walker {
     r.cause = ir::causeOf(op);
     r.gradient = op.boolAttr("gradient");
     r.why = causeText(op);
+    // An assertion that a call makes of its own, as `randint` does of its bounds.
+    const ir::SourceText* text = r.cause == ir::Cause::Assert ? m_.texts->find(r.span) : nullptr;
+    if (text && text->kind == ir::SourceText::Kind::Call && !text->name.empty()) r.why = "check of " + text->name;
     r.copies = r.from != r.to;
     r.inLoop = inLoop;
     // One op reached by several calls is one row.
@@ -104,6 +109,7 @@ class Walker {
       TransferRow& before = rows_[known->second];
       before.times.known = before.times.known && times.known && before.times.symbols == times.symbols;
       before.times.factor += times.factor;
+      before.times.atMost |= times.atMost;
       before.inLoop |= inLoop;
       return;
     }

@@ -17,6 +17,7 @@ struct Times {
   int64_t factor = 1;
   std::string symbols;  ///< "epochs", "epochs*(k-1)"; empty: the factor is all
   bool known = true;    ///< false: nothing is known
+  bool atMost = false;  ///< counted as if a branch in a loop was taken in each trip
   bool plain() const { return known && symbols.empty(); }
   std::string text() const;
 };
@@ -44,6 +45,7 @@ struct Direction {
   uint64_t bytes = 0;
   std::vector<std::pair<std::string, uint64_t>> symbolic;  ///< "epochs" and the bytes that go with each
   bool unknown = false;                                    ///< there are others, whose number is not known
+  bool atMost = false;                                     ///< some may happen less often
 };
 
 /// What asked for a transfer as the source writes it: ".to(gpu)", "@gpu", "print"; with "gradient of " for its

@@ -23,7 +23,7 @@ std::string movesText(int64_t n) { return std::to_string(n) + (n == 1 ? " move, 
 
 /// "6 moves, 1044 bytes + 4096*epochs bytes"
 std::string amount(const Direction& d) {
-  std::string text = movesText(d.moves) + std::to_string(d.bytes) + " bytes";
+  std::string text = (d.atMost ? "at most " : "") + movesText(d.moves) + std::to_string(d.bytes) + " bytes";
   for (const auto& [symbol, bytes] : d.symbolic) text += " + " + std::to_string(bytes) + "*" + symbol + " bytes";
   return text + (d.unknown ? ", and those whose number is not known" : "");
 }
@@ -33,6 +33,7 @@ void add(Direction& d, uint64_t bytes, const Times& times) {
     d.unknown = true;
     return;
   }
+  d.atMost |= times.atMost;
   const uint64_t all = bytes * static_cast<uint64_t>(times.factor);
   if (times.plain()) {
     d.moves += times.factor;
@@ -51,7 +52,8 @@ void merge(Direction& into, const Direction& d) {
   into.moves += d.moves;
   into.bytes += d.bytes;
   into.unknown |= d.unknown;
-  for (const auto& [symbol, bytes] : d.symbolic) add(into, bytes, {1, symbol, true});
+  into.atMost |= d.atMost;
+  for (const auto& [symbol, bytes] : d.symbolic) add(into, bytes, {1, symbol, true, d.atMost});
 }
 
 /// A line of `transfersJson`: an object of texts, numbers and truth values, as text each.
@@ -145,6 +147,7 @@ bool readSums(const std::string& text, Sums& sums, std::string& error) {
     Times times;
     times.symbols = (*fields)["symbols"];
     times.known = (*fields)["known"] == "true";
+    times.atMost = (*fields)["at_most"] == "true";
     if (!integer("bytes", bytes) || !integer("factor", times.factor) || times.factor < 0 || !fields->contains("known"))
       return fail();
     if ((*fields)["copies"] == "true")
@@ -157,8 +160,9 @@ bool readSums(const std::string& text, Sums& sums, std::string& error) {
 
 std::string Times::text() const {
   if (!known) return "?";
-  if (symbols.empty()) return std::to_string(factor);
-  return (factor == 1 ? "" : std::to_string(factor) + "*") + symbols;
+  const std::string most = atMost ? "<=" : "";
+  if (symbols.empty()) return most + std::to_string(factor);
+  return most + (factor == 1 ? "" : std::to_string(factor) + "*") + symbols;
 }
 
 std::vector<Direction> directions(const std::vector<TransferRow>& rows) {
@@ -167,7 +171,7 @@ std::vector<Direction> directions(const std::vector<TransferRow>& rows) {
     if (!r.copies) continue;
     auto d =
         std::find_if(list.begin(), list.end(), [&](const Direction& x) { return x.from == r.from && x.to == r.to; });
-    if (d == list.end()) d = list.insert(list.end(), Direction{r.from, r.to, 0, 0, {}, false});
+    if (d == list.end()) d = list.insert(list.end(), Direction{r.from, r.to, 0, 0, {}, false, false});
     add(*d, r.bytes, r.times);
   }
   return list;
@@ -209,8 +213,9 @@ std::string transfersJson(const std::vector<TransferRow>& rows, const SourceMana
            ", \"from\": " + jsonQuote(r.from) + ", \"to\": " + jsonQuote(r.to) +
            ", \"times\": " + (r.times.plain() ? std::to_string(r.times.factor) : jsonQuote(r.times.text())) +
            ", \"factor\": " + std::to_string(r.times.factor) + ", \"symbols\": " + jsonQuote(r.times.symbols) +
-           ", \"known\": " + truth(r.times.known) + ", \"copies\": " + truth(r.copies) +
-           ", \"in_loop\": " + truth(r.inLoop) + ", \"why\": " + jsonQuote(r.why) + "}\n";
+           ", \"known\": " + truth(r.times.known) + ", \"at_most\": " + truth(r.times.atMost) +
+           ", \"copies\": " + truth(r.copies) + ", \"in_loop\": " + truth(r.inLoop) + ", \"why\": " + jsonQuote(r.why) +
+           "}\n";
   }
   for (const Direction& d : directions(rows)) {
     std::string more;
