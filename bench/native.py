@@ -97,6 +97,13 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "tridiagonal": (tridiagonal, f64, (500000,)),
     "automaton": (every(whole(0, 256, 2000000, u8), whole(0, 64, (64, 256), i32), whole(0, 2, 64, i32)), i64, (1,)),
     "floyd_warshall": (every(whole(1, 1000, (160, 160))), i64, (160, 160)),
+    "convolution": (every(normal(100015, f32), normal(16, f32)), f32, (100000,)),
+    "bit_counts": (every(whole(0, 1 << 40, 200000)), i64, (1,)),
+    "trapped_rain": (every(whole(0, 1000, 1000000)), i64, (1,)),
+    "selection_sort": (every(normal(3000)), f64, (3000,)),
+    "insertion_sort": (every(whole(0, 1000000, 4000)), i64, (4000,)),
+    "sliding_maximum": (every(whole(0, 1000000, 500000)), i64, (500000,)),
+    "coin_change": (lambda r: [np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])], i64, (100001,)),
     "jacobi": (every(normal((300, 300), f32)), f32, (300, 300)),
 }
 

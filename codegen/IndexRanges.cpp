@@ -1,6 +1,7 @@
 #include "codegen/IndexRanges.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -108,11 +109,43 @@ Range IndexRanges::computeDivision(const ir::Op& op, Range all) {
   }
 }
 
+/// Of ops that move elements or put some into a tensor: what it holds is what they are given.
+std::optional<Range> IndexRanges::computeElements(const ir::Op& op) {
+  const auto both = [&] {
+    const Range a = of(op.operand(0)), b = of(op.operand(1));
+    return Range{std::min(a.least, b.least), std::max(a.most, b.most)};
+  };
+  switch (op.kind) {
+    case OpKind::Fill:
+    case OpKind::Broadcast:
+    case OpKind::Reshape:
+    case OpKind::Permute:
+    case OpKind::Slice:
+    case OpKind::Flip:
+    case OpKind::Gather:
+    case OpKind::DynamicSlice: return of(op.operand(0));
+    case OpKind::UpdateSlice:
+    case OpKind::DynamicUpdate: return both();
+    case OpKind::Scatter:
+      if (op.stringAttr("mode") == "set") return both();
+      return std::nullopt;
+    case OpKind::Iota: {
+      const int64_t extent = op.result()->type.shape[static_cast<size_t>(op.intAttr("axis"))];
+      return within(op.result()->type.dtype, 0, std::max<int64_t>(extent - 1, 0));
+    }
+    default: return std::nullopt;
+  }
+}
+
 Range IndexRanges::compute(const ir::Value* v) {
   const DType t = v->type.dtype;
-  if (ir::isFloat(t) || v->type.rank() != 0) return ofDtype(t);
+  if (ir::isFloat(t)) return ofDtype(t);
   if (auto c = constant(v)) return {*c, *c};
   const ir::Op* op = v->op;
+  if (op != nullptr) {
+    if (const auto held = computeElements(*op)) return *held;
+    if (v->type.rank() != 0 && !op->has(ir::Trait::Elementwise)) return ofDtype(t);
+  }
   if (op == nullptr || op->operandCount() == 0 || ir::isFloat(op->operand(0)->type.dtype)) return ofDtype(t);
   auto operand = [&](size_t i) { return of(op->operand(i)); };
   auto second = op->operandCount() > 1 ? constant(op->operand(1)) : std::nullopt;
@@ -170,6 +203,22 @@ Range IndexRanges::compute(const ir::Value* v) {
     default: break;
   }
   return ofDtype(t);
+}
+
+Range heldBy(const ir::Value* v) {
+  const std::function<Range(const ir::Value*, int)> find = [&](const ir::Value* of, int depth) {
+    IndexRanges ranges;
+    if (ir::isFloat(of->type.dtype) || of->op == nullptr || depth == 0) return ofDtype(of->type.dtype);
+    if (of->op->kind != OpKind::Fused) return ranges.of(of);
+    const ir::Region& region = *of->op->regions[0];
+    for (size_t i = 0; i < region.args.size(); ++i)
+      ranges.assume(region.args[i].get(), find(of->op->operand(i), depth - 1));
+    for (size_t k = 0; k < of->op->results.size(); ++k)
+      if (of->op->result(k) == of) return ranges.of(region.terminator()->operand(k));
+    return ofDtype(of->type.dtype);
+  };
+  constexpr int kDeepest = 3;
+  return find(v, kDeepest);
 }
 
 }  // namespace tenc::codegen

@@ -18,10 +18,12 @@ struct Range {
 
 /// All values of a dtype.
 Range ofDtype(ir::DType t);
+/// What a value outside native loops can hold, as far as that follows from the ops that make it.
+Range heldBy(const ir::Value* v);
 
 class IndexRanges {
  public:
-  /// The range of an integer or bool of rank 0, as i64.
+  /// The range of an integer or bool, as i64; of a tensor, that of what it holds.
   Range of(const ir::Value* v);
   /// Binds the variable of a `for` that counts from operand 0 to operand 1 by operand 2.
   void bindLoopVariable(const ir::Op& loop);
@@ -58,6 +60,7 @@ class IndexRanges {
   void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
   Range computeDivision(const ir::Op& op, Range all);
+  std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);
   std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);
   void bindCarried(const ir::Op& loop, const std::vector<Range>& ranges);

@@ -79,7 +79,46 @@ void IndexRanges::assumeSquare(const ir::Op& op, Range square) {
   assume(op.operand(0), {0, root});
 }
 
-/// A `while` that counts up to what its condition names, or down.
+namespace {
+
+/// Whether a number that is `positive`, or only not 0, is halved at least until it is 0: n // 10, n >> 1, n & (n - 1),
+/// which loses a bit, and b in (a, b) = (b, a % b), which loses one in two trips.
+bool vanishes(const ir::Region& body, size_t i, bool positive) {
+  const ir::Value *v = body.args[i].get(), *next = body.terminator()->operand(i);
+  if (next->op == nullptr || next->op->operandCount() != 2) return false;
+  const ir::Value *a = next->op->operand(0), *b = next->op->operand(1);
+  const auto by = ir::constantScalar(b);
+  switch (next->op->kind) {
+    case OpKind::FloorDiv:
+    case OpKind::TruncDiv: return positive && a == v && by && by->i >= 2;
+    case OpKind::Shr: return positive && a == v && by && by->i >= 1 && by->i < 8 * ir::byteSize(v->type.dtype);
+    case OpKind::BitAnd: {
+      const ir::Op* less = a == v ? b->op : b == v ? a->op : nullptr;
+      if (less == nullptr || less->kind != OpKind::Sub || less->operand(0) != v) return false;
+      const auto one = ir::constantScalar(less->operand(1));
+      return one && one->i == 1;
+    }
+    case OpKind::Mod:
+      for (size_t k = 0; b == v && k < body.args.size(); ++k)
+        if (a == body.args[k].get() && body.terminator()->operand(k) == v) return true;
+      return false;
+    default: return false;
+  }
+}
+
+/// Whether a condition surely fails where a number is 0.
+bool needsNonZero(const ir::Value* condition, const ir::Value* v) {
+  const ir::Op* op = condition->op;
+  if (op == nullptr || op->operandCount() != 2) return false;
+  if (op->kind == OpKind::And) return needsNonZero(op->operand(0), v) || needsNonZero(op->operand(1), v);
+  if (op->kind != OpKind::Ne || op->operand(0) != v) return false;
+  const auto c = ir::constantScalar(op->operand(1));
+  return c && c->u == 0;
+}
+
+}  // namespace
+
+/// A `while` that counts up to what its condition names, or down, or halves a number until it is 0.
 std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
   const auto it = carried_.find(&loop);
   if (loop.kind != OpKind::While || it == carried_.end()) return std::nullopt;
@@ -90,10 +129,21 @@ std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
   assumeChecked(body);
   for (size_t i = 0; i < body.args.size(); ++i) {
     const ir::Value *v = body.args[i].get(), *next = body.terminator()->operand(i);
-    if (!isOrdered(v) || next->op == nullptr || next->op->kind != OpKind::Add) continue;
-    const bool first = next->op->operand(0) == v;
+    if (isNumber(v)) {
+      const ir::Region& head = *loop.regions[0];
+      const bool positive = isOrdered(v) && of(v).least > 0;
+      constexpr int64_t kHalvings = 130;  // of 64 bits, one in two trips, and the first ones
+      if ((positive || needsNonZero(head.terminator()->operand(0), head.args[i].get())) && vanishes(body, i, positive))
+        least = std::min(least.value_or(kHalvings), kHalvings);
+    }
+    if (!isOrdered(v) || next->op == nullptr) continue;
+    const bool adds = next->op->kind == OpKind::Add, first = next->op->operandCount() == 2 && next->op->operand(0) == v;
+    if (!adds && (next->op->kind != OpKind::Sub || !first)) continue;
     if (!first && next->op->operand(1) != v) continue;
-    const Range by = of(next->op->operand(first ? 1 : 0)), inside = of(v);
+    Range by = of(next->op->operand(first ? 1 : 0));
+    const Range inside = of(v);
+    if (!adds && by.least == kLeast) continue;
+    if (!adds) by = {-by.most, -by.least};
     if (by.least <= 0 && by.most >= 0) continue;
     // Within its range as long as the body runs, and further in each trip; what is left does not wrap on the way.
     const auto distance = static_cast<uint64_t>(inside.most) - static_cast<uint64_t>(inside.least);
@@ -163,6 +213,17 @@ void IndexRanges::assumeCondition(const ir::Value* condition, bool holds) {
     case OpKind::Le:
     case OpKind::Gt:
     case OpKind::Ge: return assumeComparison(*op, holds);
+    case OpKind::If:  // `a and b` whose second part may not always be computed: one side is known
+      for (size_t k = 0; k < op->results.size(); ++k) {
+        if (op->result(k) != condition) continue;
+        for (size_t side = 0; side < 2; ++side) {
+          const auto known = ir::constantScalar(op->regions[side]->terminator()->operand(k));
+          if (!known || (known->u != 0) == holds) continue;
+          assumeCondition(op->operand(0), side != 0);
+          return assumeCondition(op->regions[1 - side]->terminator()->operand(k), holds);
+        }
+      }
+      return;
     default: return;
   }
 }
@@ -228,7 +289,7 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
   for (size_t i = 0; i < loop.results.size(); ++i) {
     const ir::Value* v = loop.operand(lead + i);
     all.push_back(ofDtype(v->type.dtype));
-    start.push_back(isNumber(v) ? of(v) : all.back());
+    start.push_back(ir::isFloat(v->type.dtype) ? all.back() : of(v));
   }
   std::vector<Range> now = start;
   ++loops_;
@@ -265,6 +326,7 @@ void IndexRanges::leaveLoop(const ir::Op& loop) {
     const Scope scope(*this);
     const ir::Region& head = *loop.regions[0];
     bindCarried(loop, left);
+    assumeChecked(head);
     assumeCondition(head.terminator()->operand(0), false);
     for (size_t i = 0; i < left.size(); ++i) left[i] = of(head.args[i].get());
   }

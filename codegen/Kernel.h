@@ -201,6 +201,8 @@ struct Kernel {
   /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor
   /// are its InOut buffer. Faults are numbered as NativeFaults.h says.
   const ir::Op* native = nullptr;
+  /// Native: the least and the greatest number that each operand of the fused op may hold, as i64.
+  std::vector<std::pair<int64_t, int64_t>> held;
   /// Routine: the op of Trait::Library, whose operands and then results are the buffers. Its faults are those of
   /// abi::kLibraryFaults, in order.
   const ir::Op* routine = nullptr;

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "codegen/Codegen.h"
+#include "codegen/IndexRanges.h"
 #include "codegen/NativeFaults.h"
 #include "ir/Views.h"
 
@@ -106,6 +107,10 @@ void buildNative(const ir::Op& fused, Kernel& k) {
   k.name = "native_loop";
   k.native = &fused;
   nameNativeFaults(k);
+  for (const ir::Value* v : fused.operands()) {
+    const Range r = heldBy(v);
+    k.held.emplace_back(r.least, r.most);
+  }
   const auto& carried = fused.intsAttr("carried");
   for (uint32_t i = 0; i < region.args.size(); ++i) {
     const ir::Value* arg = region.args[i].get();

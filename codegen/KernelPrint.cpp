@@ -287,6 +287,7 @@ std::string codeKey(const Kernel& k) {
     for (int32_t o : k.bufferOperand) out << o << ' ';
     for (int32_t r : k.bufferResult) out << r << ' ';
     for (uint32_t s : k.scalarOperand) out << s << ' ';
+    for (const auto& [least, most] : k.held) out << least << ".." << most << ' ';
     std::unordered_map<const ir::Value*, size_t> numbers;
     for (const auto& r : k.native->regions) printRegion(out, *r, numbers);
   }

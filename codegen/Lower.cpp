@@ -4,6 +4,7 @@
 
 #include "codegen/Codegen.h"
 #include "codegen/FaultSites.h"
+#include "codegen/Overwrites.h"
 #include "codegen/PlanMemory.h"
 #include "codegen/Storage.h"
 
@@ -183,12 +184,15 @@ class Lowering {
     s.kernel = index;
     std::vector<abi::Parameter> parameters;
     s.device = op.results.empty() ? 0 : storage_->deviceOf(op.result());
+    // Elsewhere the runtime may check that something was put where a kernel works.
+    const bool onHost = deviceOf(m_, op) == ir::DeviceTable::kHost;
     for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
       int32_t operand = k.bufferOperand[b];
       int32_t result = k.bufferResult[b];
       if (operand < 0 && result < 0) continue;  // scratch
       if (operand >= 0 && result >= 0 &&
-          storage_->copiesFirst(op, static_cast<uint32_t>(operand), static_cast<uint32_t>(result))) {
+          storage_->copiesFirst(op, static_cast<uint32_t>(operand), static_cast<uint32_t>(result)) &&
+          !(onHost && overwritesAll(op, static_cast<size_t>(operand)))) {
         const Value* old = op.operand(static_cast<size_t>(operand));
         copy(arg(op.result(static_cast<size_t>(result))), arg(old), old, steps);
       }
@@ -210,7 +214,7 @@ class Lowering {
     }
     parameters_[index] = std::move(parameters);
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
-    steps.push_back({std::move(s)});
+    if (!onHost || !isOverwritten(op)) steps.push_back({std::move(s)});
   }
 
   void transfer(const Op& op, abi::Block& steps) {

@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "codegen/cpu/ConstantSections.h"
+#include "codegen/cpu/NativePasses.h"
 
 extern "C" {
 void LLVMInitializeX86TargetInfo();
@@ -37,6 +38,7 @@ void initializeTarget() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    setVectoriserOptions();
   });
 }
 

@@ -3,6 +3,7 @@
 // emitNativeLoop.
 #pragma once
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/cpu/NativeElements.h"
@@ -19,6 +20,18 @@ class NativeEmitter : NativeElements {
 
  private:
   using Slots = std::vector<NativeValue>;
+  /// When a loop looks at the fault word.
+  struct Looks {
+    int64_t run;    ///< after so many trips; 0: never, it ends soon enough
+    int64_t quiet;  ///< so many trips, with those of the loops in it, may pass without a look
+  };
+  /// How the variable of a `for` runs.
+  struct Counting {
+    Scalar lo, hi, step;
+    bool forward;  ///< the step is surely positive
+    Looks looks;
+    bool rare = false;  ///< a version that is hardly ever taken
+  };
   void body(const ir::Region& region);
   void emitOp(const ir::Op& op);
 
@@ -29,8 +42,10 @@ class NativeEmitter : NativeElements {
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); }
   void bindArgs(const ir::Region& region, const Slots& values, size_t skip);
   llvm::Value* unlessStopped(llvm::Value* more);
-  bool isShort(const ir::Op& op);
   void tell(size_t offset, Scalar value);
+  Looks looksOf(const ir::Op& loop, int64_t body);
+  int64_t quietTrips(const ir::Region& region);
+  int64_t mostTrips(const ir::Op& loop);
   /// An index that grows by `slope` while the variable of its loop grows by 1.
   struct Linear {
     const ir::Value* index;
@@ -38,10 +53,16 @@ class NativeEmitter : NativeElements {
   };
   std::vector<Linear> linearIndices(const ir::Op& loop, const ir::Region& region);
   Scalar indexAt(const ir::Value* v, const ir::Op& loop, Scalar at);
-  Scalar areInRange(const ir::Op& loop, const std::vector<Linear>& indices, Scalar lo, Scalar last, bool forward);
+  void unlessInRange(const ir::Op& loop, const std::vector<Linear>& indices, const Counting& c, Scalar last,
+                     llvm::BasicBlock* otherwise);
   Scalar lastTrip(Scalar lo, Scalar hi, Range steps);
+  void hoistReads(const ir::Op& loop);
+  bool isOutside(const ir::Value* v, const ir::Op& loop) const {
+    return !v->home()->isInside(loop) || (v->op != nullptr && hoisted_.contains(v->op));
+  }
+  bool mayLeaveTrip(const ir::Region& region);
   void forLoop(const ir::Op& op);
-  Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step, bool forward);
+  Slots trips(const ir::Op& op, const Slots& start, const Counting& c);
   void whileLoop(const ir::Op& op);
   bool isSafeRead(const ir::Op& op);
   static bool isIntegerDivision(const ir::Op& op);
@@ -49,14 +70,17 @@ class NativeEmitter : NativeElements {
   Scalar divide(const ir::Op& op, Scalar a, Scalar b);
   bool decidesExit(const ir::Region& region, size_t i);
   bool mayLeave(const ir::Op& op);
+  static bool keepsRecord(const ir::Op& op);
+  static bool choosesAddress(const ir::Op& op);
   bool mayAlwaysRun(const ir::Region& region, int& budget);
   void choose(const ir::Op& op, Scalar condition);
   void branch(const ir::Op& op);
 
   bool contract_;
   llvm::Value* fault_ = nullptr;
-  NativeValue state_;  ///< the scopes of what `fault_` points to
-  int loops_ = 0;      ///< around what is emitted
+  NativeValue state_;                          ///< the scopes of what `fault_` points to
+  int loops_ = 0;                              ///< around what is emitted
+  std::unordered_set<const ir::Op*> hoisted_;  ///< ops of loops that stand in front of them
 };
 
 }  // namespace tenc::codegen::cpu

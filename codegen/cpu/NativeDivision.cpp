@@ -43,8 +43,10 @@ Scalar NativeEmitter::divide(const ir::Op& op, Scalar a, Scalar b) {
   const Range x = ranges_.of(op.operand(0)), y = ranges_.of(op.operand(1));
   const bool positive = !ir::isSigned(t) || (x.least >= 0 && y.least >= 0);
   if (positive && y.least > 0) return usual();
-  if (llvm::isa<llvm::Constant>(LlvmScalars::value(b))) return inFull();
-  const Scalar rare = positive ? equal(b, 0) : (a | b | (b - 1.0)) < 0.0;
+  // Narrow numbers divided by a constant are vectors, where a jump would not do.
+  const bool byConstant = llvm::isa<llvm::Constant>(LlvmScalars::value(b));
+  if (byConstant && (y.least <= 0 || ir::byteSize(t) < 8)) return inFull();
+  const Scalar rare = byConstant ? a < 0.0 : positive ? equal(b, 0) : (a | b | (b - 1.0)) < 0.0;
   auto *aside = block("aside"), *straight = block("straight"), *joined = block("joined");
   b_.CreateCondBr(LlvmScalars::value(rare), aside, straight,
                   llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000));

@@ -3,6 +3,7 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/Loops.h"
 #include "ir/HiddenDims.h"
+#include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -35,11 +36,33 @@ Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
       Repr::I64);
 }
 
+/// `same` stands for what `v` stood for where it was checked.
+void NativeElements::knowChecked(const ir::Value* v, const ir::Value* same) {
+  std::vector<std::pair<int64_t, Value*>> found;
+  for (auto it = checked_.lower_bound({v, 0}); it != checked_.end() && it->first.first == v; ++it)
+    found.emplace_back(it->first.second, it->second);
+  for (const auto& [most, at] : found) checked_[{same, most}] = at;
+}
+
+namespace {
+
+/// Whether an index comes from the trip before: it is the last that is added to an address.
+bool isCarried(const ir::Value* v, const ir::Op& op) {
+  const ir::Region* region = op.parent;
+  while (region->parentOp != nullptr && !ir::isLoop(*region->parentOp)) region = region->parentOp->parent;
+  while (v->op != nullptr && v->op->kind == OpKind::Cast) v = v->op->operand(0);
+  if (v->op != nullptr || region->parentOp == nullptr || v->home() != region) return false;
+  return region->parentOp->kind == OpKind::While || region->args[0].get() != v;
+}
+
+}  // namespace
+
 /// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
 /// indices count from the end. What cannot be out of range is not checked.
 Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t,
                               const std::vector<int64_t>& axes, size_t first, const std::vector<int64_t>* sizes) {
   Value* base = slot.base;
+  std::vector<std::pair<Scalar, int64_t>> late;
   for (size_t i = 0; i < axes.size(); ++i) {
     auto axis = static_cast<size_t>(axes[i]);
     const ir::Value* v = op.operand(first + i);
@@ -57,8 +80,12 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
       checked_[{v, most}] = LlvmScalars::value(at);
       ranges_.assume(v, {range.least < 0 ? -extent : 0, most});
     }
-    base = offset(base, t.dtype, at, slot.strides[axis]);
+    if (axes.size() > 1 && isCarried(v, op))
+      late.emplace_back(at, slot.strides[axis]);
+    else
+      base = offset(base, t.dtype, at, slot.strides[axis]);
   }
+  for (const auto& [at, stride] : late) base = offset(base, t.dtype, at, stride);
   return base;
 }
 

@@ -22,6 +22,7 @@ class NativeElements : protected NativeValues {
     IndexRanges::Scope ranges;
   };
 
+  void knowChecked(const ir::Value* v, const ir::Value* same);
   void gather(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);
   void scatter(const ir::Op& op);

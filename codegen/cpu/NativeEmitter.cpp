@@ -30,6 +30,9 @@ std::string NativeEmitter::emit(const std::string& name) {
   s_->ordered = true;
   faults_ = faultNumbers(fused);
 
+  for (size_t i = 0; i < kernel_.held.size(); ++i)
+    if (!ir::isFloat(region.args[i]->type.dtype))
+      ranges_.assume(region.args[i].get(), {kernel_.held[i].first, kernel_.held[i].second});
   for (size_t i = 0; i < kernel_.scalarOperand.size(); ++i) {
     const ir::Value* v = region.args[kernel_.scalarOperand[i]].get();
     slots_[v] = element(s_->fromMemory(args.scalars[i], v->type.dtype));
@@ -70,7 +73,7 @@ void NativeEmitter::body(const ir::Region& region) {
   for (const auto& op : region.ops) {
     if (!error_.empty()) return;
     if (op->has(ir::Trait::Terminator)) return;
-    emitOp(*op);
+    if (!hoisted_.contains(op.get())) emitOp(*op);
   }
 }
 

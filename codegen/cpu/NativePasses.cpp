@@ -22,6 +22,7 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/PassManager.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
@@ -30,6 +31,8 @@
 #include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/JumpThreading.h>
 #include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
 #include <llvm/Transforms/Scalar/LoopLoadElimination.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
@@ -107,6 +110,9 @@ void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(overLoops(llvm::IndVarSimplifyPass(), false));
+  passes.addPass(overLoops(llvm::LoopIdiomRecognizePass(), false));  // counts of bits
+  passes.addPass(overLoops(llvm::LoopDeletionPass(), false));
+  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));  // so that the loop around may be vectorised
   passes.addPass(llvm::GVNPass());
   passes.addPass(overLoops(hoisting(), true));
 }
@@ -125,23 +131,45 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
-/// Innermost loops that count and are left nowhere else are unrolled by four, if they are not vectors of several trips
-/// already, and as a whole if they are short; LLVM would go further, which takes it longer and gains nothing.
+/// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
+/// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
+/// which takes it longer and gains nothing.
+unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  constexpr unsigned kMost = 4;
+  constexpr size_t kLongest = 64;
+  if (!loop.isInnermost() || hasVectors(loop)) return 1;
+  // What is left of a vectorised loop is short, but where its arrays overlap.
+  const unsigned most = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized") ? 2 : kMost;
+  if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
+  llvm::BasicBlock* latch = loop.getLoopLatch();
+  if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
+  size_t length = 0;
+  for (llvm::BasicBlock* block : loop.blocks()) length += block->size();
+  const unsigned trips = evolution.getSmallConstantTripCount(&loop, latch);
+  return trips == 0 || length > kLongest ? 1 : trips % 4 == 0 ? 4 : trips % 2 == 0 ? 2 : 1;
+}
+
+/// Short loops are unrolled as a whole.
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewTrips = 16;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
     if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
-    if (!loop->isInnermost() || hasVectors(*loop) || loop->getExitingBlock() == nullptr ||
-        !evolution.hasLoopInvariantBackedgeTakenCount(loop))
-      loop->setLoopAlreadyUnrolled();
+    if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", by);
     else
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", 4);
+      loop->setLoopAlreadyUnrolled();
   }
 }
 
 }  // namespace
+
+void setVectoriserOptions() {
+  // Trips that are fewer than two registers are done with half a register, not one by one.
+  auto* least = llvm::cl::getRegisteredOptions().lookup("epilogue-vectorization-minimum-VF");
+  if (least != nullptr) static_cast<llvm::cl::opt<unsigned>*>(least)->setValue(8);
+}
 
 void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level) {
   f.addFnAttr("prefer-vector-width", std::to_string(8 * vectorUnit(*f.getParent()).registerBytes));
@@ -163,6 +191,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   vectorise(vectors);
   vectors.run(f, analyses.functions);
   shortenRecurrences(f);
+  widenCarried(f);
   expandExtremes(f);
   keepRowsApart(f);
   analyses.functions.clear();

@@ -13,8 +13,12 @@ namespace tenc::codegen::cpu {
 /// trips may run in any order are vectorised; recurrences are shortened. Results keep their bits.
 void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level);
 
+/// What LLVM lets no one say per function. To be called once, before any code is compiled.
+void setVectoriserOptions();
+
 /// Of optimiseNative (NativeRecurrences.cpp).
 void shortenRecurrences(llvm::Function& f);
+void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
 /// Of optimiseNative (NativeExtremes.cpp).
 void expandExtremes(llvm::Function& f);

@@ -76,6 +76,50 @@ void shortenRecurrences(llvm::Function& f) {
   }
 }
 
+/// A narrow number that goes from trip to trip, and is wanted as a wide one alone (the number of a state, which is an
+/// index), goes so: what loads it widens it at no cost, and each trip waits for one instruction less.
+void widenCarried(llvm::Function& f) {
+  std::vector<llvm::PHINode*> phis;
+  for (llvm::BasicBlock& block : f)
+    for (llvm::PHINode& phi : block.phis())
+      if (phi.getType()->isIntegerTy(32)) phis.push_back(&phi);
+  for (llvm::PHINode* phi : phis) {
+    llvm::Type* wide = llvm::Type::getInt64Ty(f.getContext());
+    auto widens = [&](const llvm::User* u) { return llvm::isa<llvm::SExtInst>(u) && u->getType() == wide; };
+    auto constantOf = [&](const llvm::User* u) {
+      const auto* c = llvm::dyn_cast<llvm::ICmpInst>(u);
+      return c == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(c->getOperand(1));
+    };
+    // Compared with what has no sign, both have the same order.
+    auto compares = [&](const llvm::User* u) {
+      const auto* c = constantOf(u);
+      return c != nullptr && (!c->isNegative() || !llvm::cast<llvm::ICmpInst>(u)->isUnsigned());
+    };
+    const bool wanted = llvm::any_of(phi->users(), widens);
+    if (!wanted || !llvm::all_of(phi->users(), [&](const llvm::User* u) { return widens(u) || compares(u); })) continue;
+    if (!llvm::all_of(phi->incoming_values(),
+                      [](const Value* v) { return llvm::isa<llvm::LoadInst>(v) || llvm::isa<llvm::ConstantInt>(v); }))
+      continue;
+    llvm::IRBuilder<> b(phi);
+    auto* carried = b.CreatePHI(wide, phi->getNumIncomingValues());
+    for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(phi->getIncomingValue(i));
+      if (load != nullptr) b.SetInsertPoint(load->getNextNode());
+      carried->addIncoming(b.CreateSExt(phi->getIncomingValue(i), wide), phi->getIncomingBlock(i));
+    }
+    for (llvm::User* u : llvm::make_early_inc_range(phi->users())) {
+      auto* user = llvm::cast<llvm::Instruction>(u);
+      b.SetInsertPoint(user);
+      const auto* c = constantOf(u);
+      user->replaceAllUsesWith(c == nullptr ? carried
+                                            : b.CreateICmp(llvm::cast<llvm::ICmpInst>(u)->getPredicate(), carried,
+                                                           b.getInt64(static_cast<uint64_t>(c->getSExtValue()))));
+      user->eraseFromParent();
+    }
+    phi->eraseFromParent();
+  }
+}
+
 /// Rows that an innermost loop walks side by side keep registers of their own. The code generator sees that they are a
 /// fixed distance apart and would address all of them from one: displacements of four bytes cost more than registers.
 void keepRowsApart(llvm::Function& f) {

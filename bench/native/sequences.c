@@ -1,0 +1,80 @@
+// Filters, sorts and counts of sequences, as C.
+#include <stdint.h>
+#include <string.h>
+
+enum { TAPS = 16, FILTERED = 100000, BIT_WORDS = 200000, WALLS = 1000000, SELECTED = 3000, INSERTED = 4000, SLID = 500000 };
+enum { WINDOW = 50, COINS = 12, AMOUNT = 100000 };
+
+void convolution(const float* restrict x, const float* restrict taps, float* restrict y) {
+  for (int64_t i = 0; i < FILTERED; ++i) {
+    float sum = 0;
+    for (int64_t k = 0; k < TAPS; ++k) sum += x[i + k] * taps[k];
+    y[i] = sum;
+  }
+}
+
+void bit_counts(const int64_t* restrict x, int64_t* restrict result) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < BIT_WORDS; ++i)
+    for (uint64_t bits = (uint64_t)x[i]; bits != 0; bits &= bits - 1) ++count;
+  *result = count;
+}
+
+void trapped_rain(const int64_t* restrict h, int64_t* restrict result) {
+  int64_t left = 0, right = WALLS - 1, left_most = 0, right_most = 0, water = 0;
+  while (left < right) {
+    if (h[left] < h[right]) {
+      if (h[left] >= left_most)
+        left_most = h[left];
+      else
+        water += left_most - h[left];
+      ++left;
+    } else {
+      if (h[right] >= right_most)
+        right_most = h[right];
+      else
+        water += right_most - h[right];
+      --right;
+    }
+  }
+  *result = water;
+}
+
+void selection_sort(const double* restrict x, double* restrict r) {
+  memcpy(r, x, sizeof(double) * SELECTED);
+  for (int64_t i = 0; i < SELECTED; ++i) {
+    int64_t least = i;
+    for (int64_t j = i + 1; j < SELECTED; ++j)
+      if (r[j] < r[least]) least = j;
+    double t = r[i];
+    r[i] = r[least];
+    r[least] = t;
+  }
+}
+
+void insertion_sort(const int64_t* restrict x, int64_t* restrict r) {
+  memcpy(r, x, sizeof(int64_t) * INSERTED);
+  for (int64_t i = 1; i < INSERTED; ++i) {
+    int64_t v = r[i], j = i - 1;
+    for (; j >= 0 && r[j] > v; --j) r[j + 1] = r[j];
+    r[j + 1] = v;
+  }
+}
+
+void sliding_maximum(const int64_t* restrict x, int64_t* restrict out) {
+  static int64_t queue[SLID];
+  int64_t head = 0, tail = 0;
+  for (int64_t i = 0; i < SLID; ++i) {
+    while (tail > head && x[queue[tail - 1]] <= x[i]) --tail;
+    queue[tail++] = i;
+    if (queue[head] <= i - WINDOW) ++head;
+    out[i] = x[queue[head]];
+  }
+}
+
+void coin_change(const int64_t* restrict coins, int64_t* restrict ways) {
+  memset(ways, 0, sizeof(int64_t) * (AMOUNT + 1));
+  ways[0] = 1;
+  for (int64_t k = 0; k < COINS; ++k)
+    for (int64_t v = coins[k]; v <= AMOUNT; ++v) ways[v] = (ways[v] + ways[v - coins[k]]) % 1000000007;
+}

@@ -1,0 +1,92 @@
+// When native loops look at the fault word, so that Ctrl-C ends them: seldom enough that it costs nothing, and often
+// enough that nobody has to wait.
+#include <algorithm>
+#include <limits>
+
+#include "codegen/cpu/NativeBody.h"
+#include "ir/Loops.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+namespace {
+
+/// So many trips, those of all loops in them counted, take no time that anyone has to wait for.
+constexpr int64_t kFewTrips = int64_t{1} << 22;
+constexpr int64_t kRun = int64_t{1} << 16;
+constexpr int64_t kShortestRun = 64;
+constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
+
+int64_t distance(int64_t from, int64_t to) {
+  if (from >= to) return 0;
+  const uint64_t d = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  return d > static_cast<uint64_t>(kMany) ? kMany : static_cast<int64_t>(d);
+}
+
+bool holdsFor(const ir::Region& region) {
+  return std::any_of(region.ops.begin(), region.ops.end(), [](const auto& op) {
+    return op->kind == ir::OpKind::For ||
+           std::any_of(op->regions.begin(), op->regions.end(), [](const auto& inner) { return holdsFor(*inner); });
+  });
+}
+
+}  // namespace
+
+/// How many trips a loop that is bound has at most. The variable has another value in each: a step of 0 is a fault, and
+/// such a loop looks in every trip.
+int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
+  if (loop.kind == ir::OpKind::While) return ranges_.mostTrips(loop).value_or(kMany);
+  const Range lo = ranges_.of(loop.operand(0)), hi = ranges_.of(loop.operand(1)), steps = ranges_.of(loop.operand(2));
+  const Range at = ranges_.of(loop.regions[0]->args[0].get());
+  const int64_t by =
+      std::max<int64_t>({1, steps.least, steps.most == std::numeric_limits<int64_t>::min() ? kMany : -steps.most});
+  const int64_t between = std::max(distance(lo.least, hi.most), distance(hi.least, lo.most));
+  return std::min(distance(at.least, at.most) / by + 1, between / by + (between % by != 0 ? 1 : 0));
+}
+
+/// Those of a loop that is bound, and whose body may let `body` trips pass by itself.
+NativeEmitter::Looks NativeEmitter::looksOf(const ir::Op& loop, int64_t body) {
+  const int64_t trips = mostTrips(loop), each = std::max<int64_t>(body, 1);
+  if (trips <= kFewTrips / each) return {0, trips * each};
+  // A look in every trip costs nothing beside what is in a long one. Around a `for`, runs would also stand between LLVM
+  // and what it finds out of both loops.
+  const bool isRun = loop.kind == ir::OpKind::For && (each <= kFewTrips / kRun || !holdsFor(*loop.regions[0]));
+  int64_t run = isRun ? std::min(kFewTrips / each, kRun) : 1;
+  if (run < kShortestRun) run = 1;
+  return {run, run * std::min(each, kFewTrips)};
+}
+
+/// How many trips of the loops in a region may pass, at most, without a look.
+int64_t NativeEmitter::quietTrips(const ir::Region& region) {
+  int64_t all = 0;
+  for (const auto& op : region.ops) {
+    int64_t here = 0;
+    const IndexRanges::Scope scope(ranges_);
+    if (ir::isLoop(*op)) {
+      ranges_.bindLoop(*op);
+      ranges_.enterBody(*op);
+    }
+    for (const auto& inner : op->regions) here += quietTrips(*inner);
+    if (ir::isLoop(*op)) here = looksOf(*op, here).quiet;
+    all = std::min(all + here, kFewTrips);
+  }
+  return all;
+}
+
+/// `more`, and no one wants the loop to end.
+Value* NativeEmitter::unlessStopped(Value* more) {
+  auto* word = b_.CreateLoad(b_.getInt32Ty(), fault_);
+  word->setVolatile(true);
+  tag(word, state_);
+  return b_.CreateAnd(more, b_.CreateICmpEQ(word, b_.getInt32(0)));
+}
+
+/// Writes a word of the KernelState, for those who look on.
+void NativeEmitter::tell(size_t offset, Scalar value) {
+  auto* word = b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset);
+  auto* store = b_.CreateStore(LlvmScalars::value(value), word);
+  store->setVolatile(true);
+  tag(store, state_);
+}
+
+}  // namespace tenc::codegen::cpu
