@@ -25,6 +25,9 @@ constexpr TileChoice kWideChoices[] = {{tile(64, 64, 16, 4, 4), 0.75},
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+// Matrices of so many elements and terms are loops: most of a block's threads, and of its tiles, would be for nothing.
+constexpr int64_t kSmall = 256, kFewTerms = 32;
+
 /// An access of an operand in the loops (batch..., m, n, sums..., k).
 Access accessOf(const Product& p, const MatrixView& view, bool isLeft) {
   Access a;
@@ -108,7 +111,8 @@ ProductDims productDims(const Product& p) {
 std::optional<Kernel> asLoops(const Kernel& k) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
-  if (!p.edges.empty() || (d.m >= kFewLines && d.n >= kFewLines)) return std::nullopt;
+  const bool isFew = d.m < kFewLines || d.n < kFewLines, isSmall = d.m * d.n <= kSmall && p.depth() <= kFewTerms;
+  if (!p.edges.empty() || !(isFew || isSmall)) return std::nullopt;
   Kernel loops = k;
   loops.kind = Kernel::Kind::Loop;
   loops.product = {};
