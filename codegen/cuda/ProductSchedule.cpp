@@ -90,6 +90,12 @@ void deepen(const Product& p, Schedule& s) {
   while (p.depth() >= int64_t{4} * t.depth && int64_t{2} * t.depth <= most) t.depth *= 2;
 }
 
+/// Where there are fewer terms than a tile has, some of its parts would have none.
+void shorten(const Product& p, Tile& t) {
+  constexpr int kLeastDepth = 16;
+  while (t.depth >= 2 * kLeastDepth && p.depth() <= t.depth / 2 && t.depth / 2 % t.parts == 0) t.depth /= 2;
+}
+
 }  // namespace
 
 int64_t extentOf(const Product& p, size_t variable) {
@@ -187,6 +193,7 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
   }
   const bool isWide = p.dtype == ir::DType::F64;
   chooseTiles(isWide ? std::span<const TileChoice>(kWideChoices) : std::span<const TileChoice>(kChoices), d, s);
+  shorten(p, s.tile);
   deepen(p, s);
   s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), resultColumns(s.tile), 4});
   return s;
