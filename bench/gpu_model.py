@@ -337,7 +337,7 @@ def main():
             if A.keep:
                 A.keep.mkdir(exist_ok=True)
                 (A.keep / (re.sub(r"\W+", "_", w.name) + ".cu")).write_text(source)
-            names = dict((symbol, title) for title, symbol in re.findall(r'// (\S+)\nextern "C" __global__ void __launch_bounds__\([\d, ]+\) (\w+)\(', source))
+            names = dict((symbol, title) for title, symbol in re.findall(r'// (\w+).*\nextern "C" __global__ void __launch_bounds__\([\d, ]+\) (\w+)\(', source))
             used, under_way = resources(tenc(A, folder, "--target", "cuda:sm_90", "--emit=ptx"), folder)
             counts = counted((folder / "counters").read_text())
             counts = {k: c for k, c in counts.items() if c["launches"]}

@@ -158,7 +158,7 @@ def workloads(spills):
 
 def kernels_of(A, w, folder):
     source = gpu_model.tenc(A, folder, "--target", "cuda:sm_90", "--emit=cuda")
-    names = dict((symbol, title) for title, symbol in re.findall(r'// (\S+)\nextern "C" __global__ void __launch_bounds__\([\d, ]+\) (\w+)\(', source))
+    names = dict((symbol, title) for title, symbol in re.findall(r'// (\w+).*\nextern "C" __global__ void __launch_bounds__\([\d, ]+\) (\w+)\(', source))
     return names, *gpu_model.resources(gpu_model.tenc(A, folder, "--target", "cuda:sm_90", "--emit=ptx"), folder)
 
 

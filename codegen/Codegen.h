@@ -56,7 +56,7 @@ Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceM
 void compileKernels(Compiled& compiled);
 
 /// Text of the code of all kernels, target by target: a form that one of them offers, or "kernels" with what each
-/// target decides for its own.
-std::string emit(const Compiled& compiled, std::string_view form);
+/// target decides for its own. The module is that of `compiled`.
+std::string emit(const Compiled& compiled, std::string_view form, const ir::Module& m, const SourceManager& sources);
 
 }  // namespace tenc::codegen

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/Codegen.h"
+#include "codegen/SourceLines.h"
 
 namespace tenc::codegen {
 namespace {
@@ -37,7 +38,7 @@ void compileKernels(Compiled& c) {
   for (size_t i = 0; i < c.kernels.kernels.size(); ++i) c.program.kernels[i].code = codes[c.kernels.codeOf[i]];
 }
 
-std::string emit(const Compiled& c, std::string_view form) {
+std::string emit(const Compiled& c, std::string_view form, const ir::Module& m, const SourceManager& sources) {
   std::string text;
   if (form == "kernels") {
     for (size_t i = 0; i < c.kernels.kernels.size(); ++i) {
@@ -46,7 +47,10 @@ std::string emit(const Compiled& c, std::string_view form) {
     }
     return text;
   }
-  for (const TargetRequests& of : requestsByTarget(c.kernels)) {
+  std::vector<std::vector<const ir::Op*>> ops(c.kernels.codes.size());
+  for (const auto& [op, kernel] : c.kernels.ofOp) ops[c.kernels.codeOf[kernel]].push_back(op);
+  for (TargetRequests& of : requestsByTarget(c.kernels)) {
+    for (size_t i = 0; i < of.codes.size(); ++i) of.requests[i].source = sourceLines(m, sources, ops[of.codes[i]]);
     const auto forms = of.target->forms();
     if (std::find(forms.begin(), forms.end(), form) != forms.end()) text += of.target->emit(of.requests, form);
   }

@@ -31,8 +31,9 @@ struct KernelNeeds {
 /// A kernel whose code is wanted.
 struct CodeRequest {
   const Kernel* kernel = nullptr;
-  std::string key;  ///< codeKey(*kernel)
-  double runs = 1;  ///< how often a run of the program runs it; infinite where that is not known
+  std::string key;       ///< codeKey(*kernel)
+  double runs = 1;       ///< how often a run of the program runs it; infinite where that is not known
+  std::string source{};  ///< lines that it was written in, for text that people read; empty where code is wanted
 };
 
 /// How a launch finds the code: a function of an image, or a routine.

@@ -55,7 +55,7 @@ void AttentionParts::store(const std::string& name, const Stage& epilogue, int v
   out_.open("const auto " + name + " = [&](int row, int column, const " + type + "& result)");
   std::vector<std::string> variables = batch_;
   variables.insert(variables.end(), {"row", "column"});
-  const Scalar result = scalars_.wrap(vector == 1 ? "result.at[0]" : "result.at[v]", Repr::F32);
+  const Scalar result = scalars_.computed(vector == 1 ? "result.at[0]" : "result.at[v]", Repr::F32);
   writeEpilogue(out_, scalars_, kernel_, epilogue, names_, variables, result, ir::DType::F32, vector);
   out_.close(";");
 }

@@ -40,7 +40,7 @@ struct tenc_seen {
 // all are -inf, anything.
 __device__ __forceinline__ float tenc_rise(tenc_seen& s, float most, float& base) {
   most = fmaxf(s.most, most);
-  base = most == __int_as_float(0xff800000) ? 0 : most;
+  base = most == __uint_as_float(0xff800000) ? 0 : most;
   const float factor = tenc_exp2((s.most - base) * 1.44269504f);
   s.most = most;
   s.total *= factor;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
   tenc_seen seen[R];
   float sum[R][wide * 4] = {};
   #pragma unroll
-  for (int i = 0; i < R; ++i) seen[i] = {__int_as_float(0xff800000), 0};
+  for (int i = 0; i < R; ++i) seen[i] = {__uint_as_float(0xff800000), 0};
   const int last = min(first + kRowsOfBlock, Q::rows), until = kCausal ? min(last, K::rows) : K::rows;
   #pragma unroll 1
   for (int start = 0; start < until; start += step) {
@@ -111,11 +111,11 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
     #pragma unroll
     for (int i = 0; i < R; ++i) {
       const int query = first + i * teams + team;
-      float most = __int_as_float(0xff800000);
+      float most = __uint_as_float(0xff800000);
       #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const int key = start + j * 8 + lane;
-        s[i][j] = key < K::rows && query < Q::rows && (!kCausal || key <= query) ? score(query, key, s[i][j]) : __int_as_float(0xff800000);
+        s[i][j] = key < K::rows && query < Q::rows && (!kCausal || key <= query) ? score(query, key, s[i][j]) : __uint_as_float(0xff800000);
         most = fmaxf(most, s[i][j]);
       }
       #pragma unroll
@@ -258,7 +258,7 @@ __device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int 
       #pragma unroll
       for (int e = 0; e < 2; ++e) {
         float& x = s[t][2 * h + e];
-        x = !kEdge || t * 8 + e < seen ? score(query, first + t * 8 + e, x) : __int_as_float(0xff800000);
+        x = !kEdge || t * 8 + e < seen ? score(query, first + t * 8 + e, x) : __uint_as_float(0xff800000);
       }
   }
 }
@@ -337,7 +337,7 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
   tenc_bring<kStep, wide, threads, tenc_pitched<valuePitch>>(memory, values, v, 0);
   tenc_commit();
   float sum[wide / 8][4] = {};
-  tenc_seen seen[2] = {{__int_as_float(0xff800000), 0}, {__int_as_float(0xff800000), 0}};
+  tenc_seen seen[2] = {{__uint_as_float(0xff800000), 0}, {__uint_as_float(0xff800000), 0}};
   unsigned reading = 0;
   #pragma unroll 1
   for (int start = 0; start < until; start += kStep) {
@@ -366,7 +366,7 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
       tenc_scores<true, Q::rows, K::rows, kCausal>(s, row, start + lane % 4 * 2, score);
     #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float most = __int_as_float(0xff800000);
+      float most = __uint_as_float(0xff800000);
       #pragma unroll
       for (int t = 0; t < kStep / 8; ++t) most = fmaxf(most, fmaxf(s[t][2 * h], s[t][2 * h + 1]));
       most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));

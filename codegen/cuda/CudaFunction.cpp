@@ -42,7 +42,7 @@ std::string write(const Function& f, const Features& features, const std::string
   add("const unsigned long long order");
   CudaText& out = module.text;
   out.line("");
-  out.line("// " + k.name);
+  out.line("// " + k.name + (f.source.empty() ? "" : ": " + f.source));
   out.open("extern \"C\" __global__ void __launch_bounds__(" + bounds(k, plan) + ") " + symbol + "(" + parameters +
            ")");
   for (size_t i = 0; i < k.scalars.size(); ++i) {

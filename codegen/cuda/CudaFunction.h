@@ -15,7 +15,8 @@ struct Function {
   std::string key{};  ///< functions with the same one have the same code
   const SolverRoutine* solver = nullptr;
   SolverPart part = SolverPart::Before;
-  size_t step = 0;  ///< which one of the kernel's functions
+  size_t step = 0;       ///< which one of the kernel's functions
+  std::string source{};  ///< for a comment that people read
 
   Schedule schedule(const Features& features) const;
   /// Whether memory to work in is one more parameter.

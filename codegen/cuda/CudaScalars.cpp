@@ -25,7 +25,7 @@ std::string floatLiteral(Repr r, double v) {
   if (!std::isfinite(v)) {
     const std::string bits =
         d ? decimal(std::bit_cast<uint64_t>(v)) + "ull" : decimal(std::bit_cast<uint32_t>(static_cast<float>(v))) + "u";
-    return (d ? "__longlong_as_double(" : "__int_as_float(") + bits + ")";
+    return (d ? "__longlong_as_double((long long)" : "__uint_as_float(") + bits + ")";
   }
   char digits[48];
   const int n = std::snprintf(digits, sizeof digits, "%a", v);
@@ -84,6 +84,11 @@ Scalar CudaScalars::named(std::string_view expression, Repr r) {
   const std::string name = out_.fresh("v");
   out_.line("const " + std::string(registerType(r)) + " " + name + " = " + std::string(expression) + ";");
   return wrap(name, r);
+}
+
+Scalar CudaScalars::computed(std::string expression, Repr r) {
+  if (r == Repr::F32) computed_.insert(expression);
+  return wrap(std::move(expression), r);
 }
 
 std::string CudaScalars::variable(std::string_view type, std::string_view expression) {
@@ -224,7 +229,7 @@ Scalar CudaScalars::compare(Predicate p, Scalar a, Scalar b) {
     case Predicate::Sle: return as("<=", true);
     case Predicate::Sgt: return as(">", true);
     case Predicate::Sge: return as(">=", true);
-    case Predicate::Uno: return named(infix(x, "!=", x) + " || " + infix(y, "!=", y), Repr::I1);
+    case Predicate::Uno: return named(infix(x, "!=", x) + (x == y ? "" : " || " + infix(y, "!=", y)), Repr::I1);
   }
   return a;
 }

@@ -25,6 +25,8 @@ class CudaScalars : public ScalarBuilder {
   static const std::string& text(Scalar s) { return *static_cast<const std::string*>(s.handle); }
   /// A new constant with that value.
   Scalar named(std::string_view expression, Repr r);
+  /// A float that arithmetic came to.
+  Scalar computed(std::string expression, Repr r);
   /// A new constant of another type; gives its name.
   std::string variable(std::string_view type, std::string_view expression);
   /// What stands before the kernels, once.

@@ -187,7 +187,7 @@ class CudaTarget : public Target {
       std::iota(all.begin(), all.end(), size_t{0});
       const Source source = sourceOf(written.functions, features(), all);
       std::string text = source.error.empty() ? source.text : source.error + "\n";
-      for (size_t i = 0; i < requests.size(); ++i) text += libraryText(requests[i].kernel->name, written.entries[i]);
+      for (size_t i = 0; i < requests.size(); ++i) text += libraryText(requests[i], written.entries[i]);
       return text;
     }
     std::string text;
@@ -242,6 +242,7 @@ class CudaTarget : public Target {
       if (entry.product && !entry.product->rest) continue;
       entry.first = entry.last = written.functions.size();
       Function f{requests[i].kernel, requests[i].key};
+      f.source = requests[i].source;
       if (entry.product) f.kernel = &*entry.product->rest;
       if (entry.solver) {
         f.solver = &*entry.solver;
@@ -267,7 +268,8 @@ class CudaTarget : public Target {
     return written;
   }
   /// A comment for people about what of a kernel a library does; empty for most.
-  static std::string libraryText(const std::string& kernel, const Written::Entry& entry) {
+  static std::string libraryText(const CodeRequest& request, const Written::Entry& entry) {
+    const std::string kernel = request.kernel->name + (request.source.empty() ? "" : " (" + request.source + ")");
     if (entry.solver)
       return "\n// " + kernel + ": " + symbolOf(*entry.first) + ", then " + entry.solver->text() + ", then " +
              symbolOf(*entry.last) + "\n";

@@ -12,6 +12,11 @@ inline std::string decimal(std::integral auto v) {
   return {digits, std::to_chars(digits, digits + sizeof digits, v).ptr};
 }
 
+/// `const int i = `.
+inline std::string declared(std::string_view type, std::string_view name) {
+  return std::string("const ").append(type).append(" ").append(name).append(" = ");
+}
+
 class CudaText {
  public:
   void line(std::string_view text) {

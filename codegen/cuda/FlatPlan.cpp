@@ -9,8 +9,7 @@
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr int64_t kMostPoints = int64_t{1} << 30;  // are numbered by 32 bits
-constexpr int64_t kMostCode = 1500;                // of a thread's points, in units of elementwiseCost
+constexpr int64_t kMostCode = 1500;  // of a thread's points, in units of elementwiseCost
 constexpr size_t kMostStages = 32;
 constexpr int64_t kLittle = 64;  // what a point may cost where its result is not wanted
 
@@ -92,7 +91,7 @@ const Expr* constantOf(const Stage& s) {
 int flatWidth(const Kernel& k) {
   int64_t points = 1, width = kVectorBytes, cost = 0;
   for (int64_t n : k.outer) points *= n;
-  if (k.outer.empty() || points > kMostPoints || k.stages.size() > kMostStages) return 1;
+  if (k.outer.empty() || k.stages.size() > kMostStages) return 1;
   for (const Stage& s : k.stages) {
     if (s.ordered || !s.reductions.empty() || trips(s.innerLo, s.innerHi) != 1) return 1;
     cost += costOf(s);

@@ -24,9 +24,11 @@ class FlatWriter {
   std::string write() {
     const int64_t groups = (points_ + schedule_.vector - 1) / schedule_.vector;
     out_.line("#pragma unroll 1");
-    out_.open("for (int group = blockIdx.x * " + decimal(schedule_.threads) + " + threadIdx.x; group < " +
-              decimal(groups) + "; group += gridDim.x * " + decimal(schedule_.threads) + ")");
-    out_.line("const int first = group * " + width() + ";");
+    const bool isNarrow = groups < kNarrowRow - int64_t{schedule_.blocks} * schedule_.threads;
+    const std::string cast = isNarrow ? "" : "(long long)", threads = decimal(schedule_.threads);
+    out_.open("for (" + std::string(isNarrow ? "int" : "long long") + " group = " + cast + "blockIdx.x * " + threads +
+              " + threadIdx.x; group < " + decimal(groups) + "; group += " + cast + "gridDim.x * " + threads + ")");
+    out_.line(declared(type(), "first") + (type() == "int" ? "" : "(long long)") + "group * " + width() + ";");
     if (hasTail()) out_.line("const bool whole = first <= " + decimal(points_ - schedule_.vector) + ";");
     loads();
     for (const Stage& s : kernel_.stages)
@@ -35,9 +37,9 @@ class FlatWriter {
     before_ = out_.here();
     out_.line("#pragma unroll");
     out_.open("for (int v = 0; v < " + width() + "; ++v)");
-    out_.line("const int at = " +
-              (hasTail() ? "min(first + v, " + decimal(points_ - 1) + ")" : std::string("first + v")) + ";");
-    names_.outer = needsVariables() ? decodePoint(out_, "at", "int", kernel_.outer, {}, 1) : variables("at");
+    const std::string last = decimal(points_ - 1) + (type() == "int" ? "" : "ll");
+    out_.line(declared(type(), "at") + (hasTail() ? "min(first + v, " + last + ")" : "first + v") + ";");
+    names_.outer = needsVariables() ? decodePoint(out_, "at", type(), kernel_.outer, {}, 1) : variables("at");
     if (const Expr* rest = constantElsewhere()) {
       const ir::DType t = kernel_.buffers[kernel_.stages[0].stores[0].access.buffer].dtype;
       const Scalar value = scalars_.constantOfBits(rest->bits, rest->dtype);
@@ -57,6 +59,8 @@ class FlatWriter {
     std::string name;
   };
 
+  /// Of the number of a point.
+  std::string type() const { return points_ < kNarrowRow ? "int" : "long long"; }
   std::string width() const { return decimal(schedule_.vector); }
   bool hasTail() const { return points_ % schedule_.vector != 0; }
 

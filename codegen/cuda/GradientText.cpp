@@ -115,7 +115,7 @@ __device__ __forceinline__ void tenc_gradient_rows(unsigned char (&memory)[kByte
         const int mine = first + i * teams + team, other = start + j * 8 + lane;
         const int query = kOfKeys ? other : mine, key = kOfKeys ? mine : other, to = (i * teams + team) * weightPitch + j * 8 + lane;
         const bool inside = mine < X1::rows && other < Y1::rows && (!kCausal || key <= query);
-        const float x = inside ? score(query, key, s[i][j]) : __int_as_float(0xff800000);
+        const float x = inside ? score(query, key, s[i][j]) : __uint_as_float(0xff800000);
         const float p = tenc_exp2((x - (kOfKeys ? lines[j * 8 + lane] : total[i])) * 1.44269504f);
         if (kOfKeys) weights[to] = p;
         changes[to] = p * (d[i][j] - (kOfKeys ? lines[kStep + j * 8 + lane] : delta[i]));
@@ -204,7 +204,7 @@ __device__ __forceinline__ void tenc_changes(float (&s)[kTiles][4], float (&d)[k
       const int mine = row + i / 2 * 8, other = first + t * 8 + i % 2;
       const int query = kOfKeys ? other : mine, key = kOfKeys ? mine : other;
       const bool inside = !kEdge || (mine < kRows && other < kOthers && (!kCausal || key <= query));
-      const float x = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
+      const float x = inside ? score(query, key, s[t][i]) : __uint_as_float(0xff800000);
       const float p = tenc_exp2((x - (kOfKeys ? lines[t * 8 + i % 2] : total[i / 2])) * 1.44269504f);
       d[t][i] = p * (d[t][i] - (kOfKeys ? lines[kTiles * 8 + t * 8 + i % 2] : delta[i / 2]));
       s[t][i] = kScaled ? p * 16384 : p;

@@ -32,7 +32,7 @@ __device__ __forceinline__ void tenc_attention_groups(const Q& q, const K& k, co
   float sum[wide / 8][4] = {};
   tenc_seen seen[2];
   #pragma unroll
-  for (int h = 0; h < 2; ++h) seen[h] = {__int_as_float(0xff800000), 0};
+  for (int h = 0; h < 2; ++h) seen[h] = {__uint_as_float(0xff800000), 0};
   int reading = 0;
   #pragma unroll 1
   for (int held = 0; held < until; held += kHeld) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void tenc_attention_groups(const Q& q, const K& k, co
         most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
         most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
         // Differences before they are scaled: masks may be as low as floats go.
-        base[h] = most == __int_as_float(0xff800000) ? 0 : most;
+        base[h] = most == __uint_as_float(0xff800000) ? 0 : most;
         factor[h] = tenc_exp2((seen[h].most - base[h]) * unit);
         seen[h] = {most, seen[h].total * factor[h]};
       }

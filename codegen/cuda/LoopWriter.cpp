@@ -33,7 +33,7 @@ class LoopWriter {
 
   std::string write() {
     bool shared = declareShared();
-    team_.declare(kernel_.reductions);
+    team_.declare(kernel_.reductions, positions());
     shared = shared || (!kernel_.reductions.empty() && teams() && !(isRows() && schedule_.inWarps()));
     openPoints();
     for (uint32_t r = 0; r < kernel_.reductions.size(); ++r) {
@@ -76,6 +76,28 @@ class LoopWriter {
     return std::any_of(s.exprs.begin(), s.exprs.end(), [&](const Expr& e) {
       return e.kind == Expr::Kind::Load && kernel_.buffers[e.access.buffer].role != Buffer::Role::Input &&
              !inRegisters_[e.access.buffer];
+    });
+  }
+
+  /// How positions are held while threads exchange them.
+  Repr positions() {
+    for (const Stage& s : kernel_.stages)
+      for (uint32_t r : s.reductions) {
+        const ScalarReducer reducer = StageWriter(out_, scalars_, kernel_, s, names_, {}).reducer(r);
+        if (reducer.isArg() && reducer.positions() == Repr::I64) return Repr::I64;
+      }
+    return Repr::I32;
+  }
+
+  /// Whether loops of later stages, which all threads of a team share, read what the stage reduces.
+  bool isReadInLoops(const Stage& s) const {
+    const auto reads = [&](const Expr& e) {
+      return e.kind == Expr::Kind::Reduced &&
+             std::find(s.reductions.begin(), s.reductions.end(), e.index) != s.reductions.end();
+    };
+    return std::any_of(&s + 1, kernel_.stages.data() + kernel_.stages.size(), [&](const Stage& later) {
+      return !isSerial(kernel_, later) && trips(later.innerLo, later.innerHi) > 1 &&
+             std::any_of(later.exprs.begin(), later.exprs.end(), reads);
     });
   }
 
@@ -157,8 +179,10 @@ class LoopWriter {
         together(s, inner, held);
       if (!always) out_.close();
     }
+    const bool toAll = isReadInLoops(s);
+    if (teams() && loops) team_.across(held, s.reductions, toAll);
     for (size_t i = 0; i < held.size(); ++i) {
-      if (teams()) loops ? team_.across(held[i], s.reductions[i]) : team_.fromFirst(held[i], s.reductions[i]);
+      if (teams() && !loops) team_.fromFirst(held[i], s.reductions[i], toAll);
       openLanes();
       const Scalar result = held[i].reducer.result(team_.now(held[i]));
       out_.line(names_.reduced[s.reductions[i]] + " = " + CudaScalars::text(result) + ";");
@@ -188,17 +212,17 @@ class LoopWriter {
   void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
     const int vector = isRows() ? rows_.width(inner > 1) : 1;
     const int64_t groups = shift_ && inner > 1 ? shift_->groups() : inner / vector;
-    const std::string t = out_.fresh("t");
+    const std::string t = out_.fresh("t"), type(rows_.type(s));
     if (inner > 1) {
       out_.line("#pragma unroll " + decimal(ahead(s)));
       const std::string from = !teams() ? "0" : isRows() ? "lane" : "(int)threadIdx.x / 32";
       const int64_t team = schedule_.team;
       if (groups % team == 0) {
         const std::string c = out_.fresh("c");
-        out_.open("for (int " + c + " = 0; " + c + " < " + decimal(groups / team) + "; ++" + c + ")");
-        out_.line("const int " + t + " = " + (teams() ? c + " * " + decimal(team) + " + " + from : c) + ";");
+        out_.open("for (" + type + " " + c + " = 0; " + c + " < " + decimal(groups / team) + "; ++" + c + ")");
+        out_.line("const " + type + " " + t + " = " + (teams() ? c + " * " + decimal(team) + " + " + from : c) + ";");
       } else {
-        out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
+        out_.open("for (" + type + " " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
                   " += " + decimal(team) + ")");
       }
     }
@@ -214,8 +238,8 @@ class LoopWriter {
     for (size_t i = 0; i < s.innerLo.size(); ++i) {
       names.push_back(out_.fresh("i"));
       out_.line("#pragma unroll 1");
-      out_.open("for (int " + names[i] + " = " + decimal(s.innerLo[i]) + "; " + names[i] + " < " +
-                decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
+      out_.open("for (" + std::string(rows_.type(s)) + " " + names[i] + " = " + decimal(s.innerLo[i]) + "; " +
+                names[i] + " < " + decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
     }
     compute(s, names, false, rows_.vectors(s, false, names), held);
     for (size_t i = 0; i < s.innerLo.size(); ++i) out_.close();
@@ -248,7 +272,7 @@ class LoopWriter {
       out_.line("#pragma unroll");
       out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
       mine.back() = out_.fresh("i");
-      out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
+      out_.line("const " + std::string(rows_.type(s)) + " " + mine.back() + " = " + names.back() + " + v;");
       if (bounded) out_.line("if ((unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
     } else if (!isRows()) {
       openLanes();

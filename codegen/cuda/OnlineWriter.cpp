@@ -38,7 +38,8 @@ void OnlineWriter::write(const OnlineSum& o) {
   if (const int64_t whole = groups / (team * some); whole > 0) {
     const std::string c = out_.fresh("c");
     out_.line("#pragma unroll 1");
-    out_.open("for (int " + c + " = 0; " + c + " < " + decimal(whole) + "; ++" + c + ")");
+    out_.open("for (" + std::string(rows_.type(s)) + " " + c + " = 0; " + c + " < " + decimal(whole) + "; ++" + c +
+              ")");
     take(c + " * " + decimal(team * some) + " + lane", false);
     out_.close();
   }
@@ -60,8 +61,9 @@ void OnlineWriter::write(const OnlineSum& o) {
 }
 
 std::string OnlineWriter::values(const Stage& s, ExprId value, const std::string& number, int64_t some, bool bounded) {
-  const std::string values = out_.fresh("e"), t = out_.fresh("t"), none = "__int_as_float(0xff800000)",
-                    last = decimal(rows_.groups(s) - 1);
+  const std::string values = out_.fresh("e"), t = out_.fresh("t"), none = "__uint_as_float(0xff800000)",
+                    type(rows_.type(s)), cast(type == "int" ? "" : "(long long)"),
+                    last = cast + decimal(rows_.groups(s) - 1);
   const int vector = schedule_.vector;
   out_.line("float " + values + "[" + decimal(some * vector) + "];");
   std::vector<std::pair<ExprId, std::string>> loads;
@@ -75,8 +77,8 @@ std::string OnlineWriter::values(const Stage& s, ExprId value, const std::string
   const auto each = [&](const auto& body) {
     out_.line("#pragma unroll");
     out_.open("for (int u = 0; u < " + decimal(some) + "; ++u)");
-    const std::string at = number + " + u * " + decimal(schedule_.team);
-    out_.line("const int " + t + " = " + (bounded ? "min(" + at + ", " + last + ")" : at) + ";");
+    const std::string at = cast + number + " + u * " + decimal(schedule_.team);
+    out_.line("const " + type + " " + t + " = " + (bounded ? "min(" + at + ", " + last + ")" : at) + ";");
     if (bounded) out_.line("const bool there = " + at + " <= " + last + ";");
     const Names names = rows_.point(s, t, true);
     if (rows_.shift()) rows_.whole("true", "false", names);
@@ -101,7 +103,7 @@ std::string OnlineWriter::values(const Stage& s, ExprId value, const std::string
     Names mine = names;
     mine.back() = out_.fresh("i");
     const std::string element = values + "[u * " + decimal(vector) + " + v]";
-    out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
+    out_.line("const " + type + " " + mine.back() + " = " + names.back() + " + v;");
     if (rows_.shift()) {
       out_.line(element + " = " + none + ";");
       out_.line("if (!whole && (unsigned)" + mine.back() + " >= " + decimal(rows_.shift()->extent) + "u) continue;");

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "codegen/ScalarConvert.h"
+#include "codegen/cuda/IndexText.h"
+#include "codegen/cuda/LoopVariables.h"
 #include "codegen/cuda/StageVectors.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
 int64_t tilesOf(int64_t n, int by) { return (n + by - 1) / by; }
+std::string lessBy(const std::string& x, int64_t n) { return n == 0 ? x : x + " - " + decimal(n); }
 std::string edgeOf(const ProductSide& s, size_t e) { return s.name + "Edge" + decimal(e); }
 
 }  // namespace
@@ -32,10 +35,20 @@ ProductParts::ProductParts(const Kernel& kernel, const Schedule& schedule, Modul
 void ProductParts::tileStart() {
   const Tile& tile = schedule_.tile;
   const int64_t columns = tilesOf(dims_.n, tile.columns), rows = tilesOf(dims_.m, tile.rows);
-  out_.line("const int tileColumn = blockIdx.x % " + decimal(columns) + "u * " + decimal(tile.columns) +
-            ", tileRow = blockIdx.x / " + decimal(columns) + "u % " + decimal(rows) + "u * " + decimal(tile.rows) +
-            ";");
-  decodeVariables("(int)(blockIdx.x / " + decimal(columns * rows) + "u)", dims_.matrices);
+  const auto start = [](std::string_view type, const std::string& number, int by) {
+    return times(type == "int" || number == "0" ? number : "(long long)(" + number + ")", by) + ";";
+  };
+  const auto dividedBy = [](int64_t n) { return "blockIdx.x" + (n == 1 ? "" : " / " + decimal(n) + "u"); };
+  const bool isOneMatrix = dims_.matrices.empty();
+  const std::string column = columns == 1               ? "0"
+                             : isOneMatrix && rows == 1 ? "blockIdx.x"
+                                                        : "blockIdx.x % " + decimal(columns) + "u",
+                    row = rows == 1     ? "0"
+                          : isOneMatrix ? dividedBy(columns)
+                                        : dividedBy(columns) + " % " + decimal(rows) + "u";
+  out_.line(declared(columnType(), "tileColumn") + start(columnType(), column, tile.columns));
+  out_.line(declared(rowType(), "tileRow") + start(rowType(), row, tile.rows));
+  decodeVariables("(int)(" + dividedBy(columns * rows) + ")", dims_.matrices);
 }
 
 ProductSide ProductParts::side(bool isLeft) const {
@@ -47,22 +60,10 @@ ProductSide ProductParts::side(bool isLeft) const {
   return s;
 }
 
-ProductParts::Names ProductParts::decode(std::string rest, const std::vector<int64_t>& extents) {
-  Names names(extents.size());
-  for (size_t v = extents.size(); v-- > 0;) {
-    names[v] = out_.fresh("i");
-    const std::string extent = decimal(extents[v]) + "u";
-    out_.line("const int " + names[v] + " = " +
-              (extents[v] == 1 ? "0"
-               : v == 0        ? rest
-                               : "(unsigned)(" + rest + ") % " + extent) +
-              ";");
-    if (v == 0 || extents[v] == 1) continue;
-    const std::string quotient = out_.fresh("q");
-    out_.line("const int " + quotient + " = (unsigned)(" + rest + ") / " + extent + ";");
-    rest = quotient;
-  }
-  return names;
+ProductParts::Names ProductParts::decode(const std::string& number, const std::vector<int64_t>& extents) {
+  int64_t all = 1;
+  for (int64_t n : extents) all *= n;
+  return decodePoint(out_, number, std::string(numberType(all)), extents, {}, 1);
 }
 
 void ProductParts::decodeVariables(const std::string& number, const std::vector<size_t>& variables) {
@@ -74,20 +75,20 @@ void ProductParts::decodeVariables(const std::string& number, const std::vector<
 }
 
 std::string ProductParts::scaled(const std::string& what, int64_t by, bool narrow) const {
-  if (by == 0 || what == "0") return "";
-  return std::string(" + ") + (narrow ? "" : "(long long)") + what + (by == 1 ? "" : " * " + decimal(by));
+  return by == 0 || what == "0" ? "0" : times((narrow ? "" : "(long long)") + what, by);
 }
 
 std::string ProductParts::atVariables(const ProductSide& s, const std::vector<size_t>& variables) const {
   std::string at;
-  for (size_t v : variables) at += scaled(vars_[v], lineStride(p_, s.isLeft, v), isNarrow(s.view));
+  for (size_t v : variables) at = sumOf({at, scaled(vars_[v], lineStride(p_, s.isLeft, v), isNarrow(s.view))});
   return at;
 }
 
 std::string ProductParts::atTrips(const ProductSide& s, const Names& trips) const {
-  std::string at = "0";
-  for (size_t t = 0; t < trips.size(); ++t) at += scaled(trips[t], termStride(p_, s.isLeft, t), isNarrow(s.view));
-  return at;
+  std::string at;
+  for (size_t t = 0; t < trips.size(); ++t)
+    at = sumOf({at, scaled(trips[t], termStride(p_, s.isLeft, t), isNarrow(s.view))});
+  return sumOf({at});
 }
 
 void ProductParts::declareLines(const ProductSide& s, int count, const std::string& line) {
@@ -97,15 +98,14 @@ void ProductParts::declareLines(const ProductSide& s, int count, const std::stri
   for (size_t e = 0; e < s.edges.size(); ++e) out_.line("int " + edgeOf(s, e) + "[" + lines + "];");
   out_.line("#pragma unroll");
   out_.open("for (int r = 0; r < " + lines + "; ++r)");
-  out_.line("const int line = " + s.start + " + " + line + ";");
+  out_.line(declared(numberType(s.total), "line") + sumOf({s.start, line}) + ";");
   decodeVariables("line", s.variables);
-  out_.line(s.name + "At[r] = " + decimal(s.view.offset) + atVariables(s, dims_.matrices) +
-            atVariables(s, s.variables) + ";");
+  out_.line(s.name + "At[r] = " +
+            sumOf({decimal(s.view.offset), atVariables(s, dims_.matrices), atVariables(s, s.variables)}) + ";");
   if (s.total % s.lines != 0) out_.line(s.name + "In[r] = line < " + decimal(s.total) + ";");
   for (size_t e = 0; e < s.edges.size(); ++e) {
     const ir::WindowDim& w = s.edges[e]->window;
-    out_.line(edgeOf(s, e) + "[r] = " + vars_[s.edges[e]->var] + " * " + decimal(w.stride) + " - " + decimal(w.lo) +
-              ";");
+    out_.line(edgeOf(s, e) + "[r] = " + lessBy(times(vars_[s.edges[e]->var], w.stride), w.lo) + ";");
   }
   out_.close();
 }
@@ -121,8 +121,8 @@ std::string ProductParts::inside(const ProductSide& s, const Names& trips, const
 
 std::string ProductParts::meets(const ProductSide& s, size_t e, const std::string& trip, const std::string& r) const {
   const ir::WindowDim& w = s.edges[e]->window;
-  return "(unsigned)(" + edgeOf(s, e) + "[" + r + "] + " + trip + " * " + decimal(w.dilation) + ") < " +
-         decimal(w.extent) + "u";
+  return "(unsigned)(" + sumOf({edgeOf(s, e) + "[" + r + "]", times(trip, w.dilation)}) + ") < " + decimal(w.extent) +
+         "u";
 }
 
 Scalar ProductParts::element(const MatrixView& view, const std::string& at) {
@@ -133,7 +133,7 @@ Scalar ProductParts::element(const MatrixView& view, const std::string& at) {
 }
 
 void ProductParts::store(const std::string& sum, int vector) {
-  writeEpilogue(out_, scalars_, kernel_, p_.epilogue, names_, vars_, scalars_.wrap(sum, repr_), p_.dtype, vector);
+  writeEpilogue(out_, scalars_, kernel_, p_.epilogue, names_, vars_, scalars_.computed(sum, repr_), p_.dtype, vector);
 }
 
 void writeEpilogue(CudaText& out, CudaScalars& scalars, const Kernel& kernel, const Stage& epilogue, KernelNames names,
@@ -147,7 +147,7 @@ void writeEpilogue(CudaText& out, CudaScalars& scalars, const Kernel& kernel, co
     out.line("#pragma unroll");
     out.open("for (int v = 0; v < " + decimal(vector) + "; ++v)");
     mine[last] = out.fresh("i");
-    out.line("const int " + mine[last] + " = " + variables[last] + " + v;");
+    out.line("const auto " + mine[last] + " = " + variables[last] + " + v;");
   }
   names.reduced = {CudaScalars::text(emitCast(scalars, sum, sums, kernel.reductions[0].result))};
   StageWriter point(out, scalars, kernel, epilogue, names, mine);
@@ -163,8 +163,8 @@ void ProductParts::paddedAgain(const std::string& isNaN) {
   out_.line("#pragma unroll 1");
   out_.open("for (int e = threadIdx.x; e < " + decimal(tile.rows * tile.columns) + "; e += " + decimal(tile.threads()) +
             ")");
-  out_.line("const int row = tileRow + e / " + decimal(tile.columns) + ", column = tileColumn + e % " +
-            decimal(tile.columns) + ";");
+  out_.line(declared(rowType(), "row") + "tileRow + e / " + decimal(tile.columns) + ";");
+  out_.line(declared(columnType(), "column") + "tileColumn + e % " + decimal(tile.columns) + ";");
   out_.line("if (row >= " + decimal(dims_.m) + " || column >= " + decimal(dims_.n) + ") continue;");
   decodeVariables("row", dims_.rows);
   decodeVariables("column", dims_.columns);
@@ -182,8 +182,10 @@ void ProductParts::oneByOne() {
   for (const bool isLeft : {true, false}) {
     const MatrixView& view = isLeft ? p_.a : p_.b;
     std::string at = decimal(view.offset);
-    for (size_t v = 0; v < vars_.size(); ++v) at += scaled(vars_[v], lineStride(p_, isLeft, v), isNarrow(view));
-    for (size_t t = 0; t < trips.size(); ++t) at += scaled(trips[t], termStride(p_, isLeft, t), isNarrow(view));
+    for (size_t v = 0; v < vars_.size(); ++v)
+      at = sumOf({at, scaled(vars_[v], lineStride(p_, isLeft, v), isNarrow(view))});
+    for (size_t t = 0; t < trips.size(); ++t)
+      at = sumOf({at, scaled(trips[t], termStride(p_, isLeft, t), isNarrow(view))});
     factors[isLeft ? 0 : 1] = element(view, at);
   }
   out_.line("one = " + CudaScalars::text(fma(factors[0], factors[1], scalars_.wrap("one", repr_))) + ";");
@@ -195,9 +197,12 @@ void ProductParts::direct() {
   std::vector<size_t> all;
   for (size_t v = 0; v < vars_.size(); ++v) all.push_back(v);
   const std::string threads = decimal(schedule_.threads);
+  const int64_t points = dims_.m * dims_.n * dims_.count;
+  const std::string type(numberType(points + int64_t{schedule_.blocks} * schedule_.threads)),
+      cast = type == "int" ? "" : "(long long)";
   out_.line("#pragma unroll 1");
-  out_.open("for (int point = blockIdx.x * " + threads + " + threadIdx.x; point < " +
-            decimal(dims_.m * dims_.n * dims_.count) + "; point += gridDim.x * " + threads + ")");
+  out_.open("for (" + type + " point = " + cast + "blockIdx.x * " + threads + " + threadIdx.x; point < " +
+            decimal(points) + "; point += " + cast + "gridDim.x * " + threads + ")");
   decodeVariables("point", all);
   oneByOne();
   out_.close();
@@ -208,12 +213,13 @@ void ProductParts::trip(size_t number, Names& trips) {
   const std::string t = out_.fresh("t");
   trips.push_back(t);
   out_.line("#pragma unroll 1");
-  out_.open("for (int " + t + " = 0; " + t + " < " + decimal(sums_[number]) + "; ++" + t + ")");
+  out_.open("for (" + std::string(numberType(sums_[number])) + " " + t + " = 0; " + t + " < " + decimal(sums_[number]) +
+            "; ++" + t + ")");
   for (const Product::Edge& e : p_.edges) {
     if (e.sum != number) continue;
     const ir::WindowDim& w = e.window;
-    out_.line("if ((unsigned)(" + vars_[e.var] + " * " + decimal(w.stride) + " + " + t + " * " + decimal(w.dilation) +
-              " - " + decimal(w.lo) + ") >= " + decimal(w.extent) + "u) continue;");
+    out_.line("if ((unsigned)(" + lessBy(sumOf({times(vars_[e.var], w.stride), times(t, w.dilation)}), w.lo) +
+              ") >= " + decimal(w.extent) + "u) continue;");
   }
 }
 

@@ -35,9 +35,9 @@ class ProductParts {
   /// Names the variables that a number from one in row-major order stands for.
   void decodeVariables(const std::string& number, const std::vector<size_t>& variables);
   /// The same for any list of extents.
-  Names decode(std::string number, const std::vector<int64_t>& extents);
+  Names decode(const std::string& number, const std::vector<int64_t>& extents);
   const std::string& variable(size_t v) const { return vars_[v]; }
-  /// ` + variable * stride` for each of them, from where an operand begins.
+  /// The sum of variable * stride, from where an operand begins.
   std::string atVariables(const ProductSide& s, const std::vector<size_t>& variables) const;
   /// The position of a term whose trips have names.
   std::string atTrips(const ProductSide& s, const Names& trips) const;
@@ -47,6 +47,10 @@ class ProductParts {
   int64_t depth() const { return depth_; }
   bool isNarrow(const MatrixView& view) const { return kernel_.buffers[view.buffer].elements < int64_t{1} << 31; }
   std::string_view positionType(const MatrixView& view) const { return isNarrow(view) ? "int" : "long long"; }
+  /// Of what numbers rows, columns and terms: 64 bits where 32 could overflow, also in a tile that is not full.
+  std::string_view rowType() const { return numberType(dims_.m); }
+  std::string_view columnType() const { return numberType(dims_.n); }
+  std::string_view termType() const { return numberType(depth_); }
   /// What a thread knows of `count` lines of a side, the r-th at `line`: where they begin, and what `inside` asks.
   void declareLines(const ProductSide& s, int count, const std::string& line);
   /// A condition that `term`, with these trips, and line `r` of a thread meet an element; empty where they always do.
@@ -78,6 +82,7 @@ class ProductParts {
 
  private:
   void trip(size_t number, Names& trips);
+  static std::string_view numberType(int64_t n) { return n < kNarrowRow ? "int" : "long long"; }
 
   const Kernel& kernel_;
   const Product& p_;

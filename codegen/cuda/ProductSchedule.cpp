@@ -25,6 +25,9 @@ constexpr TileChoice kWideChoices[] = {{tile(64, 64, 16, 4, 4), 0.75},
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+// Matrices of so many elements and terms are loops: most of a block's threads, and of its tiles, would be for nothing.
+constexpr int64_t kSmall = 256, kFewTerms = 32;
+
 /// An access of an operand in the loops (batch..., m, n, sums..., k).
 Access accessOf(const Product& p, const MatrixView& view, bool isLeft) {
   Access a;
@@ -87,6 +90,12 @@ void deepen(const Product& p, Schedule& s) {
   while (p.depth() >= int64_t{4} * t.depth && int64_t{2} * t.depth <= most) t.depth *= 2;
 }
 
+/// Where there are fewer terms than a tile has, some of its parts would have none.
+void shorten(const Product& p, Tile& t) {
+  constexpr int kLeastDepth = 16;
+  while (t.depth >= 2 * kLeastDepth && p.depth() <= t.depth / 2 && t.depth / 2 % t.parts == 0) t.depth /= 2;
+}
+
 }  // namespace
 
 int64_t extentOf(const Product& p, size_t variable) {
@@ -108,7 +117,8 @@ ProductDims productDims(const Product& p) {
 std::optional<Kernel> asLoops(const Kernel& k) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
-  if (!p.edges.empty() || (d.m >= kFewLines && d.n >= kFewLines)) return std::nullopt;
+  const bool isFew = d.m < kFewLines || d.n < kFewLines, isSmall = d.m * d.n <= kSmall && p.depth() <= kFewTerms;
+  if (!p.edges.empty() || !(isFew || isSmall)) return std::nullopt;
   Kernel loops = k;
   loops.kind = Kernel::Kind::Loop;
   loops.product = {};
@@ -183,6 +193,7 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
   }
   const bool isWide = p.dtype == ir::DType::F64;
   chooseTiles(isWide ? std::span<const TileChoice>(kWideChoices) : std::span<const TileChoice>(kChoices), d, s);
+  shorten(p, s.tile);
   deepen(p, s);
   s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), resultColumns(s.tile), 4});
   return s;

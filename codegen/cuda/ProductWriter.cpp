@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/cuda/IndexText.h"
 #include "codegen/cuda/ProductParts.h"
 
 namespace tenc::codegen::cuda {
@@ -54,13 +55,13 @@ class ProductWriter {
     }
     parts_.tileStart();
     out_.line(type_ + " sum[" + decimal(tile_.threadRows) + "][" + decimal(tile_.threadColumns) + "] = {};");
-    const std::string across = decimal(tile_.columns / tile_.threadColumns);
+    const int across = tile_.columns / tile_.threadColumns;
     const std::string perPart = decimal(tile_.threads() / tile_.parts),
                       number = tile_.parts > 1 ? "(int)threadIdx.x % " + perPart : "(int)threadIdx.x";
     if (tile_.parts > 1)
       out_.line("const int first = (int)threadIdx.x / " + perPart + " * " + decimal(tile_.depth / tile_.parts) + ";");
-    out_.line("const int mine = " + number + " / " + across + " * " + decimal(rowGroup()) + ", mineColumn = " + number +
-              " % " + across + " * " + decimal(columnGroup()) + ";");
+    out_.line("const int mine = " + times(over(number, across), rowGroup()) +
+              ", mineColumn = " + times(rest(number, across), columnGroup()) + ";");
     Side a{parts_.side(true), {}}, b{parts_.side(false), {}};
     for (Side* s : {&a, &b}) prepare(*s);
     terms(a, b);
@@ -74,6 +75,13 @@ class ProductWriter {
     Loading loading;
   };
 
+  /// The r-th of a thread's lines in the tile, and the o-th of its terms.
+  static std::string lineOf(const Side& s) {
+    return sumOf({s.name + "Line", s.loading.lines == 1 ? "0" : times("r", s.loading.lineStep)});
+  }
+  static std::string termOf(const Side& s) {
+    return sumOf({s.name + "Term", s.loading.terms == 1 ? "0" : times("o", s.loading.termStep)});
+  }
   int rowGroup() const { return std::min(tile_.threadRows, 4); }
   int columnGroup() const { return std::min(tile_.threadColumns, 4); }
   /// Where in the tile element `i` of a thread's rows is, or of its columns: groups side by side are a vector.
@@ -107,7 +115,7 @@ class ProductWriter {
     out_.line("__shared__ __align__(16) " + type_ + " " + s.name + "Tile[" + decimal(tile_.depth) + "][" +
               decimal(s.lines + l.pad) + "];");
     out_.line("const int " + s.name + "Line = " + l.line + ", " + s.name + "Term = " + l.term + ";");
-    parts_.declareLines(s, l.lines, s.name + "Line + r * " + decimal(l.lineStep));
+    parts_.declareLines(s, l.lines, lineOf(s));
     out_.line(type_ + " " + s.name + "Next[" + decimal(l.lines) + "][" + decimal(l.terms) + "];");
   }
 
@@ -116,7 +124,7 @@ class ProductWriter {
     const Loading& l = s.loading;
     out_.line("#pragma unroll");
     out_.open("for (int o = 0; o < " + decimal(l.terms) + "; ++o)");
-    out_.line("const int term = k + " + s.name + "Term + o * " + decimal(l.termStep) + ";");
+    out_.line(declared(parts_.termType(), "term") + sumOf({"k", termOf(s)}) + ";");
     const ProductParts::Names trips = parts_.decode("term", parts_.sums());
     const std::string at = out_.fresh("at");
     out_.line("const " + std::string(parts_.positionType(s.view)) + " " + at + " = " + parts_.atTrips(s, trips) + ";");
@@ -138,17 +146,17 @@ class ProductWriter {
     out_.line("#pragma unroll");
     out_.line("for (int o = 0; o < " + decimal(l.terms) + "; ++o)");
     out_.line("  #pragma unroll");
-    out_.line("  for (int r = 0; r < " + decimal(l.lines) + "; ++r) " + s.name + "Tile[" + s.name + "Term + o * " +
-              decimal(l.termStep) + "][" + s.name + "Line + r * " + decimal(l.lineStep) + "] = " + s.name +
-              "Next[r][o];");
+    out_.line("  for (int r = 0; r < " + decimal(l.lines) + "; ++r) " + s.name + "Tile[" + termOf(s) + "][" +
+              lineOf(s) + "] = " + s.name + "Next[r][o];");
   }
 
   /// The sums: while a tile is multiplied, the next one is on its way.
   void terms(const Side& a, const Side& b) {
     const std::string step = decimal(tile_.depth), depth = decimal(parts_.depth());
     out_.line("#pragma unroll 1");
-    out_.open("for (int done = -" + step + "; done < " + depth + "; done += " + step + ")");
-    out_.line("const int k = done + " + step + ";");
+    out_.open("for (" + std::string(parts_.termType()) + " done = -" + step + "; done < " + depth +
+              "; done += " + step + ")");
+    out_.line(declared(parts_.termType(), "k") + "done + " + step + ";");
     out_.open("if (k < " + depth + ")");
     fetch(a);
     fetch(b);
@@ -235,7 +243,7 @@ class ProductWriter {
     out_.line("#pragma unroll");
     out_.open("for (int i = 0; i < " + rows + "; ++i)");
     out_.line(
-        "const int row = tileRow + " +
+        declared(parts_.rowType(), "row") + "tileRow + " +
         (added ? "added + i * " + decimal(tile_.threads() / (tile_.columns / resultColumns(tile_))) : placeOfRow("i")) +
         ";");
     if (dims_.m % tile_.rows != 0) out_.line("if (row >= " + decimal(dims_.m) + ") continue;");
@@ -243,7 +251,8 @@ class ProductWriter {
     out_.line("#pragma unroll");
     const int vector = schedule_.vector;
     out_.open("for (int j = 0; j < " + columns + "; j += " + decimal(vector) + ")");
-    out_.line("const int column = tileColumn + " + (added ? "addedColumn + j" : placeOfColumn("j")) + ";");
+    out_.line(declared(parts_.columnType(), "column") + "tileColumn + " +
+              (added ? "addedColumn + j" : placeOfColumn("j")) + ";");
     if (dims_.n % tile_.columns != 0) out_.line("if (column >= " + decimal(dims_.n) + ") continue;");
     parts_.decodeVariables("column", dims_.columns);
     parts_.store(sum(vector == 1 ? "j" : "j + v"), vector);

@@ -64,7 +64,7 @@ std::optional<RowShift> rowShift(const Kernel& k) {
     most = like;
     shift = by;
   }
-  return most > 0 && width > 1 ? std::optional(shift) : std::nullopt;
+  return most > 0 && width > 1 && shift.extent < kNarrowRow ? std::optional(shift) : std::nullopt;
 }
 
 }  // namespace tenc::codegen::cuda

@@ -23,6 +23,10 @@ int64_t RowVectors::groups(const Stage& s) const {
   return shift_ ? shift_->groups() : trips(s.innerLo, s.innerHi) / schedule_.vector;
 }
 
+std::string_view RowVectors::type(const Stage& s) const {
+  return trips(s.innerLo, s.innerHi) < kNarrowRow ? "int" : "long long";
+}
+
 bool RowVectors::has(const Stage& s, const Access& a) const {
   if (shift_) return shift_->suits(kernel_, a);
   if (schedule_.vector > 1) return isVector(kernel_, s, a, vectorVariable(kernel_, schedule_, s), schedule_.vector);
@@ -31,7 +35,7 @@ bool RowVectors::has(const Stage& s, const Access& a) const {
 
 std::vector<std::string> RowVectors::point(const Stage& s, const std::string& number, bool loops) {
   const int vector = isRows() ? width(loops) : 1;
-  if (!shift_ || !loops) return decodePoint(out_, number, "int", extents(s, vector), s.innerLo, vector);
+  if (!shift_ || !loops) return decodePoint(out_, number, std::string(type(s)), extents(s, vector), s.innerLo, vector);
   const std::string i = out_.fresh("i");
   out_.line("const int " + i + " = " + number + " * " + decimal(vector) + " - shift;");
   return {i};
@@ -39,8 +43,9 @@ std::vector<std::string> RowVectors::point(const Stage& s, const std::string& nu
 
 void RowVectors::whole(const std::string& mayStart, const std::string& cannotEnd,
                        const std::vector<std::string>& point) {
-  out_.line("const bool whole = (!(" + mayStart + ") || " + point[0] + " >= 0) && (" + cannotEnd + " || " + point[0] +
-            " <= " + decimal(shift_->extent - shift_->width) + ");");
+  const std::string starts = point[0] + " >= 0", ends = point[0] + " <= " + decimal(shift_->extent - shift_->width);
+  out_.line("const bool whole = " + (mayStart == "true" ? starts : "(!(" + mayStart + ") || " + starts + ")") + " && " +
+            (cannotEnd == "false" ? ends : "(" + cannotEnd + " || " + ends + ")") + ";");
 }
 
 StageVectors RowVectors::vectors(const Stage& s, bool loops, const std::vector<std::string>& point) const {

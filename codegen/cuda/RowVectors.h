@@ -24,6 +24,8 @@ class RowVectors {
   /// Vectors of the stage, and how many of them a thread of the team has at most.
   int64_t groups(const Stage& s) const;
   int64_t chunks(const Stage& s) const { return (groups(s) + schedule_.team - 1) / schedule_.team; }
+  /// Of the stage's inner points, and of what numbers them: 64 bits where 32 could overflow.
+  std::string_view type(const Stage& s) const;
   /// Whether an access is made a vector at a time.
   bool has(const Stage& s, const Access& a) const;
   /// Declares the inner point of a number, or the first of the vector that has it.

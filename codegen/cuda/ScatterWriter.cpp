@@ -78,6 +78,8 @@ class ScatterWriter {
     if (!columnsSideBySide_) std::swap(extents[0], extents[1]);
     std::vector<std::string> both = decodePoint(out_, "point", type, extents, {}, 1);
     if (!columnsSideBySide_) std::swap(both[0], both[1]);
+    if (type != "int")  // products of them need as many bits
+      for (std::string& name : both) name.insert(0, "(long long)");
     if (plan_.vector > 1) {
       const std::string first = out_.fresh("column");
       out_.line("const " + type + " " + first + " = " + both[1] + " * " + decimal(plan_.vector) + ";");

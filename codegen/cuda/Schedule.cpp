@@ -264,6 +264,7 @@ std::optional<size_t> turnedVariable(const Kernel& k) {
   constexpr int64_t kLeastSide = 16;
   constexpr size_t kMostTiles = 5;  // of 8 KiB
   if (k.outer.size() < 2 || k.outer.back() < kLeastSide) return std::nullopt;
+  if (std::any_of(k.outer.begin(), k.outer.end(), [](int64_t n) { return n >= kNarrowRow; })) return std::nullopt;
   for (const Stage& s : k.stages)
     if (s.ordered || !s.reductions.empty() || trips(s.innerLo, s.innerHi) != 1) return std::nullopt;
   for (size_t v = 0; v + 1 < k.outer.size(); ++v) {

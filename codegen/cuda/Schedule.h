@@ -115,6 +115,9 @@ bool isAcrossRows(const Kernel& kernel, const Stage& stage, const Access& load);
 /// Straight code that NVRTC takes long for, in units of elementwiseCost.
 inline constexpr int64_t kLongCode = 512;
 
+/// Inner points that 32 bits number, also behind the end of a loop, where its last step may lead.
+inline constexpr int64_t kNarrowRow = (int64_t{1} << 31) - (int64_t{1} << 20);
+
 /// Elements of a column whose loads are under way together, where few threads have any.
 inline constexpr int kColumnLoads = 16;
 

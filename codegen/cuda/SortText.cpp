@@ -11,15 +11,15 @@ struct tenc_order {
   typedef Element element;
   typedef Key key;
   // Whether one element alone has the key, which are all but zeros and NaN; and that.
-  static bool isExact(Key key) { return kind != 2 || (key != of(0) && key != of((Element)~(Element)0)); }
-  static Element back(Key key) {
+  __device__ static bool isExact(Key key) { return kind != 2 || (key != of(0) && key != of((Element)~(Element)0)); }
+  __device__ static Element back(Key key) {
     const Element top = (Element)((Element)1 << (8 * sizeof(Element) - 1));
     Element x = descending ? (Element)~key : (Element)key;
     if (kind == 1) x ^= top;
     if (kind == 2) x = x < (Element)infinity ? (Element)(((Element)infinity - x) | top) : (Element)(x - (Element)infinity);
     return x;
   }
-  static Key of(Element x) {
+  __device__ static Key of(Element x) {
     const Element top = (Element)((Element)1 << (8 * sizeof(Element) - 1));
     if (kind == 1) x ^= top;
     if (kind == 2) {  // as a signed number, of which there is one zero, above minus infinity; NaN of both signs is beyond twice that

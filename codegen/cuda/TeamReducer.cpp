@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/IndexText.h"
+
 namespace tenc::codegen::cuda {
 
 // Of Rows: a value a warp and reduction; of Columns: one a thread and point.
-void TeamReducer::declare(const std::vector<Reduction>& reductions) {
+void TeamReducer::declare(const std::vector<Reduction>& reductions, Repr positions) {
   if (reductions.empty() || schedule_.team == 1) return;
   const bool columns = schedule_.family == Schedule::Family::Columns;
   if (!columns && schedule_.inWarps()) return;
@@ -15,7 +17,7 @@ void TeamReducer::declare(const std::vector<Reduction>& reductions) {
   out_.line("__shared__ " + std::string(wide ? "unsigned long long" : "unsigned") + " partial[" + decimal(values) +
             "];");
   if (std::any_of(reductions.begin(), reductions.end(), [](const Reduction& r) { return r.position != kNoExpr; }))
-    out_.line("__shared__ unsigned long long positions[" + decimal(values) + "];");
+    out_.line("__shared__ " + std::string(registerType(positions)) + " positions[" + decimal(values) + "];");
 }
 
 std::string TeamReducer::each() const { return lanes() ? "[" + decimal(schedule_.vector) + "]" : ""; }
@@ -71,16 +73,16 @@ Accumulated TeamReducer::ofBits(const Held& h, const std::string& bits, const st
 }
 
 void TeamReducer::wait() {
+  isRead_ = false;
   out_.line(schedule_.inWarps() && schedule_.family == Schedule::Family::Rows ? "__syncwarp(mask);"
                                                                               : "__syncthreads();");
 }
 
 std::string TeamReducer::place(size_t slot, const std::string& row) const {
   if (schedule_.family == Schedule::Family::Columns)
-    return "[" + (lanes() ? "v * " + decimal(schedule_.threads) + " + " : std::string()) + row +
-           " * 32 + threadIdx.x % 32]";
-  const std::string first = " + threadIdx.x / " + decimal(schedule_.team) + " * " + decimal(schedule_.team / 32);
-  return "[" + decimal(slot * 32) + (alone() ? "" : first) + " + " + row + "]";
+    return "[" + sumOf({lanes() ? times("v", schedule_.threads) : "0", times(row, 32), "threadIdx.x % 32"}) + "]";
+  const std::string first = times("threadIdx.x / " + decimal(schedule_.team), schedule_.team / 32);
+  return "[" + sumOf({decimal(slot * 32), alone() ? "0" : first, row}) + "]";
 }
 
 void TeamReducer::leave(const Held& h, size_t slot, const std::string& row) {
@@ -108,51 +110,61 @@ void TeamReducer::shuffled(const Held& h, const std::string& function, const std
   merged ? merge(h, other) : assign(h, other);
 }
 
-void TeamReducer::across(const Held& h, size_t slot) {
-  if (schedule_.family == Schedule::Family::Columns) {
-    openLanes();
-    leave(h, slot, "threadIdx.x / 32");
-    closeLanes();
-    wait();
-    out_.open("if (threadIdx.x < 32)");
-    openLanes();
-    out_.line("#pragma unroll 8");
-    out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
-    merge(h, left(h, slot, "w"));
-    out_.close();
-    leave(h, slot, "0");
-    closeLanes();
-    out_.close();
+void TeamReducer::acrossColumns(const Held& h, size_t slot, bool toAll) {
+  waitForReaders();
+  openLanes();
+  leave(h, slot, "threadIdx.x / 32");
+  closeLanes();
+  wait();
+  out_.open("if (threadIdx.x < 32)");
+  openLanes();
+  out_.line("#pragma unroll 8");
+  out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
+  merge(h, left(h, slot, "w"));
+  out_.close();
+  if (toAll) leave(h, slot, "0");
+  closeLanes();
+  out_.close();
+  if (toAll) {
     wait();
     openLanes();
     assign(h, left(h, slot, "0"));
     closeLanes();
-    wait();  // before the next reduction is there
+  }
+  isRead_ = true;
+}
+
+void TeamReducer::across(std::span<const Held> held, std::span<const uint32_t> slots, bool toAll) {
+  if (held.empty()) return;
+  if (schedule_.family == Schedule::Family::Columns) {
+    for (size_t i = 0; i < held.size(); ++i) acrossColumns(held[i], slots[i], toAll);
     return;
   }
   // Lanes in pairs, pairs in fours and so on: both of two lanes come to the same.
   out_.line("#pragma unroll");
   out_.open("for (int by = " + decimal(std::min(schedule_.team, 32) / 2) + "; by > 0; by >>= 1)");
-  shuffled(h, "__shfl_xor_sync", "by", true);
+  for (const Held& h : held) shuffled(h, "__shfl_xor_sync", "by", true);
   out_.close();
   if (schedule_.inWarps()) return;
   out_.open("if (threadIdx.x % 32 == 0)");
-  leave(h, slot, alone() ? "threadIdx.x / 32" : "lane / 32");
+  for (size_t i = 0; i < held.size(); ++i) leave(held[i], slots[i], alone() ? "threadIdx.x / 32" : "lane / 32");
   out_.close();
   wait();
-  assign(h, left(h, slot, "0"));
+  for (size_t i = 0; i < held.size(); ++i) assign(held[i], left(held[i], slots[i], "0"));
   out_.line("#pragma unroll");
   out_.open("for (int w = 1; w < " + decimal(schedule_.team / 32) + "; ++w)");
-  merge(h, left(h, slot, "w"));
+  for (size_t i = 0; i < held.size(); ++i) merge(held[i], left(held[i], slots[i], "w"));
   out_.close();
 }
 
-void TeamReducer::fromFirst(const Held& h, size_t slot) {
+void TeamReducer::fromFirst(const Held& h, size_t slot, bool toAll) {
   if (schedule_.family == Schedule::Family::Rows && schedule_.inWarps()) {
     shuffled(h, "__shfl_sync", "0", false);
     return;
   }
   const bool columns = schedule_.family == Schedule::Family::Columns;
+  if (columns && !toAll) return;
+  waitForReaders();
   out_.open(columns ? "if (threadIdx.x < 32)" : "if (lane == 0)");
   openLanes();
   leave(h, slot, "0");
@@ -162,7 +174,7 @@ void TeamReducer::fromFirst(const Held& h, size_t slot) {
   openLanes();
   assign(h, left(h, slot, "0"));
   closeLanes();
-  if (columns) wait();
+  isRead_ = columns;
 }
 
 }  // namespace tenc::codegen::cuda

@@ -1,5 +1,6 @@
 // Accumulators of a thread, and how those of the threads that share a point become one value that all of them have.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ class TeamReducer {
   TeamReducer(CudaText& out, CudaScalars& scalars, const Schedule& schedule)
       : out_(out), scalars_(scalars), schedule_(schedule) {}
 
-  /// Shared memory that the reductions of a kernel need.
-  void declare(const std::vector<Reduction>& reductions);
+  /// Shared memory that the reductions of a kernel need. `positions`: how those of argmax and argmin are held.
+  void declare(const std::vector<Reduction>& reductions, Repr positions);
   /// Declares variables and gives them the value of no elements.
   Held hold(const ScalarReducer& reducer);
   Accumulated now(const Held& h);
@@ -30,10 +31,12 @@ class TeamReducer {
   /// What one more element, or what follows, makes of it.
   void merge(const Held& h, const Accumulated& more) { assign(h, h.reducer.merge(now(h), more)); }
 
-  /// From all threads of the team to each, in an order that the schedule alone decides. `slot`: the reduction's number.
-  void across(const Held& h, size_t slot);
+  /// From all threads of the team to each, in an order that the schedule alone decides, of some reductions with these
+  /// numbers. Unless `toAll`, the results of Columns are in the first 32 threads only.
+  void across(std::span<const Held> held, std::span<const uint32_t> slots, bool toAll);
+  void across(const Held& h, uint32_t slot) { across({&h, 1}, {&slot, 1}, true); }
   /// From the team's first thread to each.
-  void fromFirst(const Held& h, size_t slot);
+  void fromFirst(const Held& h, size_t slot, bool toAll);
   /// Waits for the team's threads, and what they stored.
   void wait();
   /// `for (v ...)` over a thread's points, or a plain block.
@@ -44,6 +47,11 @@ class TeamReducer {
   std::string mine() const;
 
  private:
+  void acrossColumns(const Held& h, size_t slot, bool toAll);
+  /// Before values are left in shared memory that others may still read.
+  void waitForReaders() {
+    if (isRead_) wait();
+  }
   bool lanes() const { return schedule_.family != Schedule::Family::Rows && schedule_.vector > 1; }
   std::string bits(const Held& h) const;
   Accumulated ofBits(const Held& h, const std::string& bits, const std::string& position);
@@ -58,6 +66,7 @@ class TeamReducer {
   CudaText& out_;
   CudaScalars& scalars_;
   const Schedule& schedule_;
+  bool isRead_ = false;  ///< since threads of Columns waited, some have read what others left
 };
 
 }  // namespace tenc::codegen::cuda

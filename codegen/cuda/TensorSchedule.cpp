@@ -132,9 +132,9 @@ namespace {
 /// Elements one by one, whose terms take some arithmetic.
 void pack(const Kernel& k, const ProductDims& d, bool isLeft, Pieces& pieces) {
   const MatrixView& view = isLeft ? k.product.a : k.product.b;
-  if (pieces.width > 1 || pieces.alongTerms || k.buffers[view.buffer].elements >= int64_t{1} << 31) return;
+  if (pieces.width > 1 || k.buffers[view.buffer].elements >= int64_t{1} << 31) return;
   const bool edged = hasEdge(k.product, d, isLeft, [](const auto&) { return true; });
-  if (!edged && termRuns(k.product, d, isLeft).size() <= 1) return;
+  if (!edged && (pieces.alongTerms || termRuns(k.product, d, isLeft).size() <= 1)) return;
   if (termTable(k, d, isLeft)) pieces.packed = pieces.alongTerms = true;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/GroupProducts.h"
+#include "codegen/cuda/IndexText.h"
 #include "codegen/cuda/ProductParts.h"
 #include "codegen/cuda/TensorTexts.h"
 
@@ -33,10 +34,10 @@ class TensorWriter {
     else
       out_.line("__shared__ __align__(128) unsigned char memory[" +
                 decimal(std::max(stageBytes(tile_) * schedule_.stages, results)) + "];");
-    const std::string across = decimal(tile_.columns / tile_.warpColumns);
-    out_.line("const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 / " + across + " * " +
-              decimal(tile_.warpRows) + ", warpColumn = threadIdx.x / 32 % " + across + " * " +
-              decimal(tile_.warpColumns) + ";");
+    const int across = tile_.columns / tile_.warpColumns;
+    out_.line(
+        "const int lane = threadIdx.x % 32, warpRow = " + times(over("threadIdx.x / 32", across), tile_.warpRows) +
+        ", warpColumn = " + times(rest("threadIdx.x / 32", across), tile_.warpColumns) + ";");
     out_.line("const unsigned stages = tenc_shared(memory);");
     if (byGroups()) out_.line("const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);");
     for (const Side* s : {&a, &b}) prepare(*s);
@@ -102,17 +103,18 @@ class TensorWriter {
     out_.line("unsigned " + n + "From[" + q + "];");
     out_.line("#pragma unroll");
     out_.open("for (int q = 0; q < " + q + "; ++q)");
-    out_.line(n + "From[q] = " + decimal(s.offset) + " + " +
-              (s.pieces.alongTerms ? placeOf(s, start + " + lane % 16", "q * 16 + lane / 16 * 8")
-                                   : placeOf(s, "lane % 8 + lane / 16 * 8", start + " + q * 16 + lane / 8 % 2 * 8")) +
-              ";");
+    const std::string place = s.pieces.alongTerms
+                                  ? placeOf(s, start + " + lane % 16", "q * 16 + lane / 16 * 8")
+                                  : placeOf(s, "lane % 8 + lane / 16 * 8", start + " + q * 16 + lane / 8 % 2 * 8");
+    out_.line(n + "From[q] = " + sumOf({decimal(s.offset), place}) + ";");
     out_.line("tenc_keep(" + n + "From[q]);");
     out_.close();
   }
   void preparePieces(const Side& s) {
-    const std::string perRow = decimal(s.along / s.pieces.width), n = s.name;
-    out_.line("const int " + n + "Row = threadIdx.x / " + perRow + ", " + n + "Along = threadIdx.x % " + perRow +
-              " * " + decimal(s.pieces.width) + ";");
+    const int perRow = s.along / s.pieces.width;
+    const std::string& n = s.name;
+    out_.line("const int " + n + "Row = " + over("threadIdx.x", perRow) + ", " + n +
+              "Along = " + times(rest("threadIdx.x", perRow), s.pieces.width) + ";");
     if (s.pieces.alongTerms)
       parts_.declareLines(s, s.count, n + "Row + r * " + decimal(s.step));
     else
@@ -131,8 +133,10 @@ class TensorWriter {
     out_.line("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
     out_.line("  #pragma unroll");
     out_.open("  for (int o = 0; o < " + decimal(ofRow) + "; ++o)");
-    out_.line(to + " = " + decimal(s.offset) + " + " +
-              placeOf(s, n + "Row + r * " + decimal(s.step), n + "Along + o * " + decimal(8 * s.apart)) + ";");
+    out_.line(to + " = " +
+              sumOf({decimal(s.offset), placeOf(s, n + "Row + r * " + decimal(s.step),
+                                                sumOf({n + "Along", ofRow == 1 ? "0" : times("o", 8 * s.apart)}))}) +
+              ";");
     if (s.count * ofRow <= kKept) out_.line("tenc_keep(" + to + ");");
     out_.close();
   }
@@ -180,9 +184,10 @@ class TensorWriter {
     std::vector<int64_t> extents;
     for (const Run& r : s.runs) extents.push_back(r.extent);
     const ProductParts::Names names = parts_.decode("term", extents);
-    std::string sum = "0";
-    for (size_t r = 0; r < names.size(); ++r) sum += parts_.scaled(names[r], s.runs[r].stride, parts_.isNarrow(s.view));
-    out_.line(type + at + " = " + sum + ";");
+    std::string sum;
+    for (size_t r = 0; r < names.size(); ++r)
+      sum = sumOf({sum, parts_.scaled(names[r], s.runs[r].stride, parts_.isNarrow(s.view))});
+    out_.line(type + at + " = " + sumOf({sum}) + ";");
     return at;
   }
 
@@ -191,7 +196,7 @@ class TensorWriter {
     for (const Side* s : sides) {
       if (!s->isPacked()) continue;
       out_.open("if (threadIdx.x < " + decimal(tile_.depth) + ")");
-      out_.line("const int term = " + k + " + (int)threadIdx.x;");
+      out_.line(declared(parts_.termType(), "term") + sumOf({k, "(int)threadIdx.x"}) + ";");
       ProductParts::Names trips;
       const std::string at = decodeTerm(*s, trips), table = s->name + "Table[" + parity + "]";
       std::string bits = "1u";
@@ -201,7 +206,7 @@ class TensorWriter {
         bits += " | 1u << " + decimal(bit) + " + " + trips[s->edges[e]->sum];
         bit += tapsOf(*s, e);
       }
-      if (s->table.isWide) out_.line(table + "[1][threadIdx.x] = 2 * (" + at + ");");
+      if (s->table.isWide) out_.line(table + "[1][threadIdx.x] = " + at + ";");
       out_.line(table + "[0][threadIdx.x] = " + bits +
                 (s->table.isWide ? "" : " | (unsigned)" + at + " << " + decimal(s->table.bits + 1)) + ";");
       out_.close();
@@ -214,13 +219,13 @@ class TensorWriter {
     std::string at;
     const std::string r = s.pieces.alongTerms ? "r" : "0", row = s.name + "Row + r * " + decimal(s.step);
     if (s.pieces.alongTerms) {
-      out_.line("const int term = k + " + s.name + "Along;");
+      out_.line(declared(parts_.termType(), "term") + "k + " + s.name + "Along;");
       at = decodeTerm(s, trips);
     }
     out_.line("#pragma unroll");
     out_.open("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
     if (!s.pieces.alongTerms) {
-      out_.line("const int term = k + " + row + ";");
+      out_.line(declared(parts_.termType(), "term") + "k + " + row + ";");
       at = decodeTerm(s, trips);
     }
     const std::string inside = parts_.inside(s, trips, r);
@@ -243,9 +248,8 @@ class TensorWriter {
     out_.open("for (int o = 0; o < " + decimal(8 * s.eights) + "; ++o)");
     const std::string term = n + "Along + o / 8 * " + decimal(8 * s.apart) + " + o % 8";
     out_.line("const unsigned word = " + n + "Table[next % 2][0][" + term + "];");
-    out_.line(std::string("const ") + (s.table.isWide ? "int" : "unsigned") + " at = " +
-              (s.table.isWide ? "(int)" + n + "Table[next % 2][1][" + term + "];"
-                              : "word >> " + decimal(s.table.bits) + ";"));
+    out_.line(s.table.isWide ? "const long long at = 2 * (long long)(int)" + n + "Table[next % 2][1][" + term + "];"
+                             : "const unsigned at = word >> " + decimal(s.table.bits) + ";");
     out_.line("#pragma unroll");
     out_.open("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
     const std::string next = n + "Next[r][o / 8].at[o % 8]";
@@ -265,8 +269,9 @@ class TensorWriter {
                 s.name + "Next[r][o]);");
       return;
     }
-    out_.line("  *(unsigned short*)(" + to + decimal(s.offset) + " + " +
-              placeOf(s, s.name + "Row + r * " + decimal(s.step), s.name + "Along") + ") = " + s.name + "Next[r];");
+    out_.line("  *(unsigned short*)(" + to +
+              sumOf({decimal(s.offset), placeOf(s, s.name + "Row + r * " + decimal(s.step), s.name + "Along")}) +
+              ") = " + s.name + "Next[r];");
   }
 
   /// Tiles of terms go round the stages: one is multiplied while those after it are on their way.
@@ -285,7 +290,8 @@ class TensorWriter {
     out_.line("const int next = step + " + ahead + ";");
     if (byGroups()) out_.line("if (step >= 0) " + begun(a, b));
     out_.open("if (next < " + decimal(steps()) + ")");
-    out_.line("const int k = next * " + decimal(tile_.depth) + ";");
+    out_.line(declared(parts_.termType(), "k") + std::string(parts_.termType() == "int" ? "" : "(long long)") +
+              "next * " + decimal(tile_.depth) + ";");
     if (copies) out_.line("const unsigned to = stages + writing * " + bytes + ";");
     for (const Side* s : {&a, &b}) {
       out_.open("");
@@ -323,10 +329,10 @@ class TensorWriter {
     // The next 64 lines: rows of the tile, or behind all of its terms.
     const std::string from = "stages + reading * " + decimal(stageBytes(tile_));
     const auto tile = [&](const Side& s, const std::string& plus) {
-      return "tenc_tile(" + from + " + " + decimal(s.offset) + plus + ", " + decimal(tile_.depth * kRow) + ")";
+      return "tenc_tile(" + sumOf({from, decimal(s.offset), plus}) + ", " + decimal(tile_.depth * kRow) + ")";
     };
     const int group = a.pieces.alongTerms ? 64 * kRow : tile_.depth * kRow;
-    return name + "::tile(sum[0], " + tile(a, " + group * " + decimal(group)) + ", " + tile(b, "") + ");";
+    return name + "::tile(sum[0], " + tile(a, "group * " + decimal(group)) + ", " + tile(b, "") + ");";
   }
 
   void multiply(const Side& a, const Side& b) {
@@ -368,7 +374,7 @@ class TensorWriter {
       out_.line("__syncthreads();");
     }
     const int vector = schedule_.vector;
-    const std::string perRow = decimal(tile_.warpColumns / vector);
+    const int perRow = tile_.warpColumns / vector;
     out_.line("float* const results = (float*)memory + threadIdx.x / 32 * " + decimal(16 * this->padded()) + ";");
     out_.line("#pragma unroll");
     out_.open("for (int i = 0; i < " + high + "; ++i)");
@@ -382,11 +388,12 @@ class TensorWriter {
     out_.line("#pragma unroll 2");
     out_.open("for (int p = lane; p < " + decimal(16 * tile_.warpColumns / vector) + "; p += 32)");
     // Rows of 16 are read by twos; those two apart are in different banks.
-    const std::string at = "p / " + perRow;
+    const std::string at = over("p", perRow);
     out_.line("const int mine = " +
               (tile_.warpColumns == 16 ? "(" + at + " & ~3) | (" + at + " & 1) * 2 | (" + at + " >> 1 & 1)" : at) +
-              ", along = p % " + perRow + " * " + decimal(vector) + ";");
-    out_.line("const int row = tileRow + warpRow + i * 16 + mine, column = tileColumn + warpColumn + along;");
+              ", along = " + times(rest("p", perRow), vector) + ";");
+    out_.line(declared(parts_.rowType(), "row") + "tileRow + warpRow + i * 16 + mine;");
+    out_.line(declared(parts_.columnType(), "column") + "tileColumn + warpColumn + along;");
     if (dims_.m % tile_.rows != 0) out_.line("if (row >= " + decimal(dims_.m) + ") continue;");
     if (dims_.n % tile_.columns != 0) out_.line("if (column >= " + decimal(dims_.n) + ") continue;");
     parts_.decodeVariables("row", dims_.rows);

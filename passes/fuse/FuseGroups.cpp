@@ -142,7 +142,9 @@ class Grouping {
     constexpr size_t kMostTried = 4;
     int64_t size = ir::elementCount(at(number).domain).value_or(0);
     for (const Value* v : inputs_) {
-      if (v->type.size() != size) continue;
+      // Two reductions may leave some of it out (positions and extrema of parts).
+      const bool isWhole = v->type.size() == size;
+      if (!isWhole && (!at(number).reduced || v->type.size() < size || v->type.size() >= 2 * size)) continue;
       auto it = readers_.find(v);
       if (it == readers_.end()) continue;
       size_t tried = 0;
@@ -153,7 +155,7 @@ class Grouping {
         if (other == number || o.kind != Group::Kind::Loop || !mayMerge(o, g) ||
             o.size + treeSize_ > o.traits->mostFused)
           continue;
-        if (g.reduced && treePieces_) continue;
+        if ((g.reduced && treePieces_) || (!isWhole && !o.reduced)) continue;
         // An elementwise result joins a reduction when both run along rows.
         if (o.reduced.has_value() != g.reduced.has_value() && !alongRows(o.reduced ? o : g)) continue;
         if (o.rank < g.rank && !raise(other, g.rank)) continue;

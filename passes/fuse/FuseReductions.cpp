@@ -97,37 +97,72 @@ void splitReduction(Op& op, const Traits& t) {
   op.erase();
 }
 
-/// The position in a whole tensor in two steps: each part's best value and its position there, then the best part. The
-/// last part may overlap the one before: what they share is found in both, and the earlier part comes first.
+/// What tells which part has the extremum that a position is looked for.
+OpKind extremeOf(const Op& position) {
+  const bool isLargest = position.kind == OpKind::ArgMax;
+  if (position.operand(0)->type.dtype == ir::DType::Bool) return isLargest ? OpKind::Any : OpKind::All;
+  return isLargest ? OpKind::ReduceMax : OpKind::ReduceMin;
+}
+
+/// The elements of `v` that `at` names along `axis`; `at` has the other dims of `v`.
+Value* takenAlong(ir::Builder& b, Value* v, Value* at, size_t axis) {
+  const ir::Dims& shape = at->type.shape;
+  std::vector<Value*> operands{v};
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d <= shape.size(); ++d) {
+    axes.push_back(static_cast<int64_t>(d));
+    const auto along = static_cast<int64_t>(d < axis ? d : d - 1);
+    operands.push_back(d == axis ? at
+                                 : b.makeTyped(OpKind::Iota, {}, {ir::Type{ir::DType::I64, shape, at->type.place}},
+                                               {{"shape", shape}, {"dtype", ir::DType::I64}, {"axis", along}})
+                                       ->result());
+  }
+  return b.value(OpKind::Gather, operands, {{"axes", axes}, {"at", int64_t{0}}});
+}
+
+/// A position in two steps: each part's best value and its position there, then the best part. The last part may
+/// overlap the one before: what they share is found in both, and the earlier part comes first.
 void splitPosition(Op& op, const Traits& t) {
   ir::Builder b(&op);
   b.setLoc(op.loc);
   Value* v = op.operand(0);
-  const int64_t n = v->type.size();
-  int64_t parts = std::max<int64_t>(partsOf(n, t), mostParts(n, t) / 4);
-  const int64_t length = n / parts;
-  OpKind extreme = op.kind == OpKind::ArgMax ? OpKind::ReduceMax : OpKind::ReduceMin;
-  const std::vector<int64_t> along{1};
-  v = reshaped(b, v, {n});
-  auto slice = [&](int64_t from, int64_t size) {
-    return size == n ? v
-                     : b.value(OpKind::Slice, {v},
-                               {{"starts", ir::Dims{from}}, {"sizes", ir::Dims{size}}, {"steps", ir::Dims{1}}});
+  const std::vector<int64_t> axes = op.intsAttr("axes");
+  const auto axis = static_cast<size_t>(axes.front());
+  ir::Dims shape(v->type.shape.begin(), v->type.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  int64_t n = 1;
+  for (int64_t a : axes) n *= v->type.shape[static_cast<size_t>(a)];
+  shape.push_back(n);
+  shape.insert(shape.end(), v->type.shape.begin() + axes.back() + 1, v->type.shape.end());
+  v = reshaped(b, v, shape);
+  const int64_t parts = std::max<int64_t>(partsOf(n, t), mostParts(n, t) / 4), length = n / parts;
+  const OpKind extreme = extremeOf(op);
+  const std::vector<int64_t> ofParts{static_cast<int64_t>(axis)}, along{static_cast<int64_t>(axis) + 1};
+  const auto rowsOf = [&](int64_t from, int64_t count) {
+    ir::Dims starts(shape.size(), 0), steps(shape.size(), 1), sizes = shape, rows = shape;
+    starts[axis] = from;
+    sizes[axis] = count * length;
+    rows[axis] = length;
+    rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(axis), count);
+    Value* some =
+        sizes == shape ? v : b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    return reshaped(b, some, rows);
   };
-  Value* rows = reshaped(b, slice(0, parts * length), {parts, length});
+  Value* rows = rowsOf(0, parts);
   Value* values = b.value(extreme, {rows}, {{"axes", along}});
   Value* positions = b.value(op.kind, {rows}, {{"axes", along}});
   if (parts * length < n) {
-    Value* last = reshaped(b, slice(n - length, length), {1, length});
-    values = b.value(OpKind::Concat, {values, b.value(extreme, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
-    positions =
-        b.value(OpKind::Concat, {positions, b.value(op.kind, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
+    Value* last = rowsOf(n - length, 1);
+    const auto joined = [&](Value* found, OpKind kind) {
+      return b.value(OpKind::Concat, {found, b.value(kind, {last}, {{"axes", along}})}, {{"axis", ofParts[0]}});
+    };
+    values = joined(values, extreme);
+    positions = joined(positions, op.kind);
   }
-  Value* part = b.value(op.kind, {values}, {{"axes", std::vector<int64_t>{0}}});
-  Value* within = b.value(OpKind::Gather, {positions, part}, {{"axes", std::vector<int64_t>{0}}, {"at", int64_t{0}}});
-  Value* start = b.value(OpKind::Mul, {part, b.scalarInt(ir::DType::I64, length)});
-  start = b.value(OpKind::Min, {start, b.scalarInt(ir::DType::I64, n - length)});
-  v = reshaped(b, b.value(OpKind::Add, {start, within}), op.result()->type.shape);
+  Value* part = b.value(op.kind, {values}, {{"axes", ofParts}});
+  const auto everywhere = [&](int64_t i) { return b.broadcastTo(b.scalarInt(ir::DType::I64, i), part->type.shape); };
+  Value* start = b.value(OpKind::Min, {b.value(OpKind::Mul, {part, everywhere(length)}), everywhere(n - length)});
+  Value* whole = b.value(OpKind::Add, {start, takenAlong(b, positions, part, axis)});
+  v = reshaped(b, whole, op.result()->type.shape);
   op.result()->replaceAllUsesWith(v);
   v->name = op.result()->name;
   op.erase();
@@ -231,6 +266,10 @@ bool readOnce(const Value* v) {
   return v->uses.size() == 1 && v->op && v->op->has(ir::Trait::Elementwise);
 }
 
+bool areAdjacent(const std::vector<int64_t>& axes) {
+  return axes.back() - axes.front() == static_cast<int64_t>(axes.size()) - 1;
+}
+
 /// Whether results lie side by side, and what is reduced to each of them does not.
 bool isAcross(const Op& op) {
   const ir::Dims& shape = op.operand(0)->type.shape;
@@ -252,16 +291,17 @@ void prepareReductions(ir::Region& region, const Context& c) {
     int64_t size = from.size();
     int64_t results = to.size();
     if (size == 0 || results == 0) continue;
+    int64_t count = size / results;
+    const bool inSteps = results < t.fewResults ? size >= t.manyElements && count >= t.leastParts * t.leastPart
+                                                : results < t.fewColumns && count >= t.manyRows && isAcross(*op);
     if (isPosition(op->kind)) {
-      if (results == 1 && size >= t.manyElements && from.dtype != ir::DType::Bool) splitPosition(*op, t);
+      if (inSteps && areAdjacent(op->intsAttr("axes"))) splitPosition(*op, t);
       continue;
     }
-    int64_t count = size / results;
     if (count > t.unrolled && splitLastDim(*op, t)) continue;
     if (count <= t.unrolled) {
       if (readOnce(op->operand(0)) && results > t.fewResults) op->set("unrolled", true);
-    } else if (results < t.fewResults ? size >= t.manyElements && count >= t.leastParts * t.leastPart
-                                      : results < t.fewColumns && count >= t.manyRows && isAcross(*op)) {
+    } else if (inSteps) {
       splitReduction(*op, t);
     }
   }

@@ -396,7 +396,7 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
   return guarded("codegen", [&] {
     const codegen::Compiled compiled = program(m);
     warnOfSlowLoops(m, compiled.kernels, sources_, diags_);
-    return codegen::emit(compiled, what);
+    return codegen::emit(compiled, what, m, sources_);
   });
 }
 
