@@ -66,9 +66,28 @@ template <class T, int N>
 struct alignas(sizeof(T) * N) tenc_vector {
   T at[N];
 };
+// Those of bf16, which are loaded as words: a float is then one of them, shifted or masked.
+template <int N>
+struct tenc_bfloats : tenc_vector<unsigned short, N> {};
+template <class V>
+inline constexpr int tenc_in_words = 0;
+template <int N>
+inline constexpr int tenc_in_words<tenc_bfloats<N>> = N / 2;
 template <class V, class T>
 __device__ __forceinline__ V tenc_load(const T* from) {
-  return *reinterpret_cast<const V*>(from);
+  if constexpr (tenc_in_words<V> == 0) {
+    return *reinterpret_cast<const V*>(from);
+  } else {
+    tenc_vector<unsigned, tenc_in_words<V>> words;
+    memcpy(&words, __builtin_assume_aligned(from, sizeof(V)), sizeof(V));
+    V v;
+    #pragma unroll
+    for (int i = 0; i < tenc_in_words<V>; ++i) {
+      v.at[2 * i] = (unsigned short)words.at[i];
+      v.at[2 * i + 1] = (unsigned short)(words.at[i] >> 16);
+    }
+    return v;
+  }
 }
 template <class V, class T>
 __device__ __forceinline__ void tenc_store(T* to, const V& v) {
@@ -107,6 +126,22 @@ __device__ __forceinline__ V tenc_load_inside(const T* from, bool whole, int fir
     #pragma unroll
     for (int i = 0; i < width; ++i)
       if ((unsigned)(first + i) < (unsigned)extent) v.at[i] = from[i];
+  }
+  return v;
+}
+// The same without a branch, which would keep loads apart. `atStart`, `atEnd`: whether some may be outside, as constants.
+// Those are the nearest element.
+template <class V, class T>
+__device__ __forceinline__ V tenc_load_near(const T* from, bool atStart, bool atEnd, int first, int extent) {
+  constexpr int width = sizeof(V) / sizeof(T);
+  if (!atStart && !atEnd) return tenc_load<V>(from);
+  V v;
+  #pragma unroll
+  for (int i = 0; i < width; ++i) {
+    int at = first + i;
+    if (atStart && i < width - 1) at = max(at, 0);
+    if (atEnd) at = min(at, extent - 1);
+    v.at[i] = from[at - first];
   }
   return v;
 }
@@ -151,6 +186,16 @@ __device__ __forceinline__ unsigned short tenc_bfloat_result_bits(float x) {
   return nearest;
 #else
   return tenc_bfloat_bits(x);
+#endif
+}
+// That rounded, in one instruction, which puts it into the high half.
+__device__ __forceinline__ float tenc_bfloat_result(float x) {
+#if __CUDA_ARCH__ >= 800
+  unsigned bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x), "f"(0.0f));
+  return __uint_as_float(bits);
+#else
+  return __uint_as_float((unsigned)tenc_bfloat_result_bits(x) << 16);
 #endif
 }
 // No inline PTX, though that is an instruction less for some elements: NVVM has to see that stages compute the same of it.

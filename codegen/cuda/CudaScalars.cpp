@@ -295,9 +295,12 @@ Scalar CudaScalars::halfOfBits(Scalar bits) {
 
 Scalar CudaScalars::roundToBFloat(Scalar x) {
   if (bfloats_.contains(text(x))) return x;
-  const std::string_view function = computed_.contains(text(x)) ? "tenc_bfloat_result_bits" : "tenc_bfloat_bits";
+  const bool isComputed = computed_.contains(text(x));
+  const std::string_view function = isComputed ? "tenc_bfloat_result_bits" : "tenc_bfloat_bits";
   const Scalar bits = named(call(function, text(x)), Repr::I16),
-               rounded = wrap(call("tenc_bfloat_of_bits", text(bits)), Repr::F32);
+               rounded =
+                   wrap(isComputed ? call("tenc_bfloat_result", text(x)) : call("tenc_bfloat_of_bits", text(bits)),
+                        Repr::F32);
   bfloats_.emplace(text(rounded), text(bits));
   return rounded;
 }

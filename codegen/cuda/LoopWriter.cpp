@@ -227,7 +227,7 @@ class LoopWriter {
       }
     }
     const Names names = rows_.point(s, inner > 1 ? t : "0", inner > 1);
-    if (shift_ && inner > 1) rows_.whole("true", "false", names);
+    if (shift_ && inner > 1) rows_.edges("true", "true", names);
     compute(s, names, inner > 1, rows_.vectors(s, inner > 1, names), held);
     if (inner > 1) out_.close();
   }
@@ -250,8 +250,11 @@ class LoopWriter {
     const KernelNames firstOfPoints = firstNames();
     StageWriter first(out_, scalars_, kernel_, s, firstOfPoints, names);
     vectors.load(out_, first);
-    if (shift_ && loops) {  // nearly all vectors are whole, and need no bounds
-      out_.open("if (whole)");
+    if (shift_ && loops &&
+        schedule_.unrolled) {  // of which vectors are not whole is known, but for the first and the last
+      computeEach(s, names, loops, vectors, held, true);
+    } else if (shift_ && loops) {  // nearly all vectors are whole, and need no bounds
+      out_.open("if (!early && !late)");
       computeEach(s, names, loops, vectors, held, false);
       out_.otherwise();
       computeEach(s, names, loops, vectors, held, true);
@@ -273,7 +276,7 @@ class LoopWriter {
       out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
       mine.back() = out_.fresh("i");
       out_.line("const " + std::string(rows_.type(s)) + " " + mine.back() + " = " + names.back() + " + v;");
-      if (bounded) out_.line("if ((unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
+      if (bounded) out_.line("if (" + rows_.outside(mine.back()) + ") continue;");
     } else if (!isRows()) {
       openLanes();
     }
@@ -333,21 +336,20 @@ class LoopWriter {
       if (inRegisters_[st.access.buffer]) declare(st.access);
   }
 
-  /// A thread's part of a row, a vector at a time. What only `reads` has no branch for the threads without one, which
-  /// would keep loads apart: they read the last one.
+  /// A thread's part of a row, a vector at a time; only of the last ones some threads have none. What only `reads` has
+  /// no branch for these, which would keep loads apart: they read the last vector.
   void openChunk(const Stage& s, Names& names, bool reads) {
     out_.line("#pragma unroll");
     out_.open("for (int c = 0; c < " + decimal(rows_.chunks(s)) + "; ++c)");
     const std::string t = out_.fresh("t"), of = "c * " + decimal(schedule_.team) + " + lane",
-                      last = decimal(rows_.groups(s) - 1);
+                      last = decimal(rows_.groups(s) - 1), ends = "c == " + decimal(rows_.chunks(s) - 1);
     const bool all = rows_.groups(s) % schedule_.team == 0;
-    out_.line("const int " + t + " = " + (all || !reads ? of : "min(" + of + ", " + last + ")") + ";");
-    if (!all && !reads) out_.line("if (" + t + " > " + last + ") break;");
+    out_.line("const int " + t + " = " + (all || !reads ? of : ends + " ? min(" + of + ", " + last + ") : " + of) +
+              ";");
+    if (!all && !reads) out_.line("if (" + ends + " && " + t + " > " + last + ") break;");
     names = rows_.point(s, t, true);
     if (shift_)
-      rows_.whole("c == 0",
-                  "(c + 1) * " + decimal(int64_t{schedule_.team} * schedule_.vector) + " <= " + decimal(shift_->extent),
-                  names);
+      rows_.edges("c == 0", "c >= " + decimal(shift_->extent / (int64_t{schedule_.team} * schedule_.vector)), names);
   }
 
   /// Loads with the block's neighbouring threads in neighbouring rows, which the tile gives to their own threads.
@@ -413,7 +415,7 @@ class LoopWriter {
     }
     openChunk(s, names, false);
     StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
-    if (shift_) vectors.shift(*shift_, names[0], "whole");
+    if (shift_) rows_.shift(vectors, names);
     for (ExprId id = 0; id < s.exprs.size(); ++id) {
       const Expr& e = s.exprs[id];
       if (e.kind != Expr::Kind::Load || !rows_.has(s, e.access)) continue;

@@ -81,7 +81,7 @@ std::string OnlineWriter::values(const Stage& s, ExprId value, const std::string
     out_.line("const " + type + " " + t + " = " + (bounded ? "min(" + at + ", " + last + ")" : at) + ";");
     if (bounded) out_.line("const bool there = " + at + " <= " + last + ";");
     const Names names = rows_.point(s, t, true);
-    if (rows_.shift()) rows_.whole("true", "false", names);
+    if (rows_.shift()) rows_.edges("true", "true", names);
     body(names);
     out_.close();
   };
@@ -106,7 +106,7 @@ std::string OnlineWriter::values(const Stage& s, ExprId value, const std::string
     out_.line("const " + type + " " + mine.back() + " = " + names.back() + " + v;");
     if (rows_.shift()) {
       out_.line(element + " = " + none + ";");
-      out_.line("if (!whole && (unsigned)" + mine.back() + " >= " + decimal(rows_.shift()->extent) + "u) continue;");
+      out_.line("if (" + rows_.outside(mine.back()) + ") continue;");
     }
     StageWriter point(out_, scalars_, kernel_, s, names_, mine);
     vectors.give(point);

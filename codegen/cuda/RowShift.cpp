@@ -8,6 +8,8 @@
 namespace tenc::codegen::cuda {
 namespace {
 
+constexpr int64_t kWordBytes = 4;
+
 bool movesWithRows(const Kernel& k, const Access& a) {
   for (size_t v = 0; v < k.outer.size(); ++v)
     if (strideOf(a, v) != 0) return true;
@@ -27,10 +29,10 @@ bool RowShift::suits(const Kernel& k, const Access& a) const {
   return (a.offset - like.offset) % width == 0;
 }
 
-std::optional<RowShift> rowShift(const Kernel& k) {
+std::optional<RowShift> rowShift(const Kernel& k, int most) {
   RowShift shift;
   std::vector<std::pair<size_t, const Access*>> rows;
-  auto width = static_cast<int64_t>(kVectorBytes);
+  int64_t width = most, word = 1;
   for (size_t n = 0; n < k.stages.size(); ++n) {
     const Stage& s = k.stages[n];
     if (isSerial(k, s)) return std::nullopt;
@@ -42,8 +44,9 @@ std::optional<RowShift> rowShift(const Kernel& k) {
       const int64_t stride = strideOf(a, k.outer.size());
       if (stride == 1 && a.terms.empty() && k.buffers[a.buffer].role != Buffer::Role::Scratch) {
         rows.emplace_back(n, &a);
-        width = std::min(
-            width, static_cast<int64_t>(kVectorBytes) / static_cast<int64_t>(ir::byteSize(k.buffers[a.buffer].dtype)));
+        const auto bytes = static_cast<int64_t>(ir::byteSize(k.buffers[a.buffer].dtype));
+        width = std::min(width, static_cast<int64_t>(kVectorBytes) / bytes);
+        word = std::max(word, kWordBytes / bytes);
       }
       return stride == 0 || stride == 1;
     };
@@ -53,18 +56,19 @@ std::optional<RowShift> rowShift(const Kernel& k) {
       if (!add(st.access)) return std::nullopt;
   }
   shift.width = static_cast<int>(width);
-  size_t most = 0;
+  shift.word = static_cast<int>(std::min(width, word));
+  size_t alike = 0;
   for (const auto& [stage, access] : rows) {
     if (!movesWithRows(k, *access)) continue;
     RowShift by = shift;
     by.stage = stage, by.like = *access;
     const auto like = static_cast<size_t>(
         std::count_if(rows.begin(), rows.end(), [&, &a = by](const auto& r) { return a.suits(k, *r.second); }));
-    if (like <= most) continue;
-    most = like;
+    if (like <= alike) continue;
+    alike = like;
     shift = by;
   }
-  return most > 0 && width > 1 && shift.extent < kNarrowRow ? std::optional(shift) : std::nullopt;
+  return alike > 0 && width > 1 && shift.extent < kNarrowRow ? std::optional(shift) : std::nullopt;
 }
 
 }  // namespace tenc::codegen::cuda

@@ -9,6 +9,7 @@ namespace tenc::codegen::cuda {
 
 struct RowShift {
   int width = 1;
+  int word = 1;      ///< elements of the narrowest access that have four bytes, `width` at most
   size_t stage = 0;  ///< that has the access
   Access like;       ///< by whose place rows are divided
   int64_t extent = 0;
@@ -19,7 +20,7 @@ struct RowShift {
   int64_t groups() const { return (extent + 2 * (int64_t{width} - 1)) / width; }
 };
 
-/// nullopt: there is nothing that can be divided so.
-std::optional<RowShift> rowShift(const Kernel& kernel);
+/// Vectors of `most` elements, less where 16 bytes hold less. nullopt: there is nothing that can be divided so.
+std::optional<RowShift> rowShift(const Kernel& kernel, int most);
 
 }  // namespace tenc::codegen::cuda

@@ -8,7 +8,10 @@
 namespace tenc::codegen::cuda {
 
 RowVectors::RowVectors(CudaText& out, const Kernel& kernel, const Schedule& schedule)
-    : out_(out), kernel_(kernel), schedule_(schedule), shift_(schedule.shifted ? rowShift(kernel) : std::nullopt) {}
+    : out_(out),
+      kernel_(kernel),
+      schedule_(schedule),
+      shift_(schedule.shifted ? rowShift(kernel, schedule.vector) : std::nullopt) {}
 
 int RowVectors::width(bool loops) const { return !isRows() || loops ? schedule_.vector : 1; }
 
@@ -41,18 +44,27 @@ std::vector<std::string> RowVectors::point(const Stage& s, const std::string& nu
   return {i};
 }
 
-void RowVectors::whole(const std::string& mayStart, const std::string& cannotEnd,
-                       const std::vector<std::string>& point) {
-  const std::string starts = point[0] + " >= 0", ends = point[0] + " <= " + decimal(shift_->extent - shift_->width);
-  out_.line("const bool whole = " + (mayStart == "true" ? starts : "(!(" + mayStart + ") || " + starts + ")") + " && " +
-            (cannotEnd == "false" ? ends : "(" + cannotEnd + " || " + ends + ")") + ";");
+void RowVectors::edges(const std::string& mayStart, const std::string& mayEnd, const std::vector<std::string>& point) {
+  out_.line("const bool atStart = " + mayStart + ", atEnd = " + mayEnd + ";");
+  out_.line("const bool early = atStart && " + point[0] + " < 0, late = atEnd && " + point[0] + " > " +
+            decimal(shift_->extent - shift_->width) + ";");
+}
+
+std::string RowVectors::outside(const std::string& i) const {
+  const int64_t least = std::max<int64_t>(0, shift_->extent - (shift_->groups() - 1) * shift_->width);
+  return "(v < " + decimal(shift_->width - 1) + " && early && " + i + " < 0) || (" +
+         (least > 0 ? "v >= " + decimal(least) + " && " : "") + "late && " + i + " >= " + decimal(shift_->extent) + ")";
 }
 
 StageVectors RowVectors::vectors(const Stage& s, bool loops, const std::vector<std::string>& point) const {
   if (width(loops) == 1) return {};
   StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
-  if (shift_ && loops) vectors.shift(*shift_, point[0], "whole");
+  if (shift_ && loops) shift(vectors, point);
   return vectors;
+}
+
+void RowVectors::shift(StageVectors& vectors, const std::vector<std::string>& point) const {
+  vectors.shift(*shift_, point[0], schedule_.unrolled);
 }
 
 }  // namespace tenc::codegen::cuda

@@ -30,10 +30,14 @@ class RowVectors {
   bool has(const Stage& s, const Access& a) const;
   /// Declares the inner point of a number, or the first of the vector that has it.
   std::vector<std::string> point(const Stage& s, const std::string& number, bool loops);
-  /// Declares, of rows that start anywhere, whether all of a vector is inside. It may start before the row, and end
-  /// behind it, only where that is known to be possible.
-  void whole(const std::string& mayStart, const std::string& cannotEnd, const std::vector<std::string>& point);
+  /// Declares, of rows that start anywhere, whether a vector may start before the row and does (`atStart`, `early`),
+  /// and the same of its end (`atEnd`, `late`). In unrolled loops the first of each are constants.
+  void edges(const std::string& mayStart, const std::string& mayEnd, const std::vector<std::string>& point);
+  /// Whether the element `v` of the vector, which is number `i` of the row, is not one of its.
+  std::string outside(const std::string& i) const;
   StageVectors vectors(const Stage& s, bool loops, const std::vector<std::string>& point) const;
+  /// Tells vectors of rows that start anywhere where they are.
+  void shift(StageVectors& vectors, const std::vector<std::string>& point) const;
 
  private:
   bool isRows() const { return schedule_.family == Schedule::Family::Rows; }

@@ -31,8 +31,9 @@ constexpr int64_t kHeld = 32;              // elements of a row that a thread ke
 constexpr int64_t kRegisters = 64;         // that all it keeps may take
 constexpr int64_t kRegistersOfWhole = 40;  // where a block has as many threads as there can be, which have 64 each
 constexpr int64_t kMostCode = 6000;        // of unrolled loops, in units of elementwiseCost
-constexpr int64_t kMuchWider = 4, kLeastShifted = 32;
-constexpr int64_t kGroups = 4;  // vectors of a thread, loaded at once, that keep memory busy
+constexpr int64_t kMuchWider = 4, kLeastShifted = 16;
+constexpr int64_t kGroups = 4, kElements = 16,
+                  kMoreElements = 8;  // vectors of a thread, and elements, that keep memory busy
 
 template <class F>
 bool allAccesses(const Stage& s, F good) {
@@ -110,13 +111,13 @@ class RowChoice {
     schedule_.vector = vectorOfRows(kernel);
     groups_ = (inner + schedule_.vector - 1) / schedule_.vector;
     // Narrow ones are not worth the bounds of the first and last vector.
-    if (const std::optional<RowShift> shift = rowShift(kernel);
+    if (const std::optional<RowShift> shift = rowShift(kernel, kWidest);
         shift && shift->width >= kMuchWider * schedule_.vector && shift->extent >= kLeastShifted) {
-      schedule_.vector = shift->width;
-      schedule_.shifted = true;
-      groups_ = shift->groups();
+      widest_ = shift->width;
+      shiftBy(shift->word);
     }
     for (const Stage& stage : kernel.stages) cost_ += isLoop(kernel, stage) ? costOf(stage) : 0;
+    for (const Buffer& b : kernel.buffers) bytes_ = std::min(bytes_, static_cast<int64_t>(ir::byteSize(b.dtype)));
     const std::vector<bool> own = threadsOwn(kernel);
     for (size_t b = 0; b < own.size(); ++b)
       shared_ = shared_ || (kernel.buffers[b].role == Buffer::Role::Scratch && !own[b]);
@@ -143,27 +144,53 @@ class RowChoice {
   }
 
  private:
-  /// Of a warp: as many as there are vectors, fewer where many of them would have nothing to do.
+  /// Vectors that lie where memory has them. A warp loads four bytes a lane as fast as more; those are fewer elements
+  /// that need bounds.
+  void shiftBy(int width) {
+    if (width <= schedule_.vector) return;
+    schedule_.shifted = true;
+    const std::optional<RowShift> shift = rowShift(kernel_, width);
+    schedule_.vector = shift->width;
+    groups_ = shift->groups();
+  }
+
+  /// Of a warp: as many as there are vectors, fewer where that is less work. Those ask for whole sectors together,
+  /// unless many would be idle, and keep memory busy.
   int64_t lanes() const {
-    constexpr double kMuchLess = 0.8;
+    constexpr double kLess = 0.95, kMuchLess = 0.8;
+    constexpr int64_t kTogether = 64, kMany = kMultiprocessors * 512;
     int64_t best = std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(groups_))), 4, kWarp);
-    const auto slots = [&](int64_t team) { return static_cast<double>(groupsOf(team) * team); };
-    for (int64_t team = best / 2; team >= 4 && groupsOf(team) <= kGroups; team /= 2)
-      if (slots(team) < kMuchLess * slots(best)) best = team;
+    const auto share = [](int64_t some, int64_t all) { return static_cast<double>(some) / static_cast<double>(all); };
+    for (int64_t team = best / 2; team >= 4 && groupsOf(team) <= atOnce(); team /= 2) {
+      const int64_t together = team * schedule_.vector * bytes_;
+      const bool idle = share(groupsOf(team) * team, groupsOf(best) * best) < kMuchLess;
+      const bool suits = together >= kTogether / 2 && points_ * team >= kMany;
+      const double less = together >= kTogether ? kLess : kMuchLess;
+      if (idle || (suits && share(workOf(team), workOf(best)) < less)) best = team;
+    }
     return best;
   }
   /// Whole warps of a block, of whose threads each has some vectors.
   int64_t warps(int64_t most) const {
-    constexpr int64_t kMore = 2;
-    int64_t some = kGroups;
-    while (some > 1 && some * schedule_.vector * cost_ > kLongCode) some /= 2;
+    const int64_t some = std::clamp<int64_t>(kLongCode / (schedule_.vector * std::max<int64_t>(cost_, 1)), 1, atOnce());
     const int64_t least = std::max(some, (groups_ + most - 1) / most);
     int64_t best = 0;
-    for (int64_t each = least; each <= least + kMore; ++each) {
+    const int64_t more = std::max<int64_t>(2, kMoreElements / schedule_.vector);
+    for (int64_t each = least; each <= least + more; ++each) {
       const int64_t team = wholeWarps((groups_ + each - 1) / each, most);
-      if (best == 0 || (fits(team) && groupsOf(team) * team < groupsOf(best) * best)) best = team;
+      if (best == 0 || (fits(team) && workOf(team) < workOf(best))) best = team;
     }
     return best;
+  }
+  /// Vectors of a thread, loaded at once, that keep memory busy.
+  int64_t atOnce() const { return std::max<int64_t>(kGroups, kElements / schedule_.vector); }
+  /// Of threads that share a row, in units of elementwiseCost: idle ones count, and what goes from one to others.
+  int64_t workOf(int64_t team) const {
+    constexpr int64_t kStep = 2, kOfWarps = 4, kPoint = 24;
+    const int64_t lanes = std::min(team, kWarp),
+                  steps = std::bit_width(static_cast<uint64_t>(lanes)) - 1 + (team > kWarp ? kOfWarps : 0);
+    return team * (kPoint + held(team) * std::max<int64_t>(cost_, 1) +
+                   kStep * steps * static_cast<int64_t>(kernel_.reductions.size()));
   }
   static int64_t wholeWarps(int64_t threads, int64_t most) {
     return std::clamp<int64_t>((threads + kWarp - 1) / kWarp * kWarp, kWarp, most);
@@ -173,7 +200,7 @@ class RowChoice {
   bool fits(int64_t team) const {
     return held(team) <= kHeld && registersOf(kernel_, held(team)) <= kRegisters && held(team) * cost_ <= kMostCode;
   }
-  bool isLong(int64_t team) const { return groupsOf(team) > kGroups && held(team) * cost_ > kLongCode; }
+  bool isLong(int64_t team) const { return groupsOf(team) > atOnce() && held(team) * cost_ > kLongCode; }
 
   void set(int64_t team, int64_t threads, bool unrolled) {
     schedule_.team = static_cast<int>(team);
@@ -209,11 +236,13 @@ class RowChoice {
   void onlineRows() {
     constexpr int64_t kVectors = 8, kLeast = 128, kMost = 256, kEnough = 4 * kMultiprocessors;
     const int64_t most = points_ < kEnough ? kMostOfBlock : kMost;
+    shiftBy(widest_);
     const int64_t team = std::max(kLeast, wholeWarps(groups_ / kVectors, most));
     set(team, team, false);
   }
 
   void longRows() {
+    shiftBy(widest_);
     const int64_t team = wholeWarps(groups_, kMostOfBlock);
     set(team, team, false);
   }
@@ -222,6 +251,8 @@ class RowChoice {
   const int64_t points_, inner_;
   int64_t groups_ = 1;  ///< vectors of a row
   int64_t cost_ = 0;    ///< of an element
+  int64_t bytes_ = 8;   ///< of the smallest elements
+  int widest_ = 1;      ///< of vectors that lie where memory has them; 1: they need not
   bool shared_ = false;
   Schedule schedule_;
 };

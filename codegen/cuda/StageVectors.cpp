@@ -14,11 +14,12 @@ StageVectors::StageVectors(const Kernel& kernel, const Stage& stage, size_t vari
       inMemory_(stage.stores.size(), true) {}
 
 std::string StageVectors::type(const Kernel& kernel, uint32_t buffer, int width) {
+  if (kernel.buffers[buffer].dtype == ir::DType::BF16) return "tenc_bfloats<" + decimal(width) + ">";
   return "tenc_vector<" + std::string(memoryType(kernel.buffers[buffer].dtype)) + ", " + decimal(width) + ">";
 }
 
-void StageVectors::shift(const RowShift& rows, std::string first, std::string whole) {
-  rows_ = rows, first_ = std::move(first), whole_ = std::move(whole);
+void StageVectors::shift(const RowShift& rows, std::string first, bool near) {
+  rows_ = rows, first_ = std::move(first), near_ = near;
 }
 
 bool StageVectors::suits(const Access& a) const {
@@ -27,10 +28,13 @@ bool StageVectors::suits(const Access& a) const {
 }
 
 std::string StageVectors::bounds() const {
-  return rows_ ? ", " + whole_ + ", " + first_ + ", " + decimal(rows_->extent) : "";
+  return rows_ ? ", !early && !late, " + first_ + ", " + decimal(rows_->extent) : "";
 }
 
 std::string StageVectors::loaded(const std::string& type, const std::string& address) const {
+  if (rows_ && near_)
+    return "tenc_load_near<" + type + ">(" + address + ", atStart, atEnd, " + first_ + ", " + decimal(rows_->extent) +
+           ")";
   return (rows_ ? "tenc_load_inside<" : "tenc_load<") + type + ">(" + address + bounds() + ")";
 }
 

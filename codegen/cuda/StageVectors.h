@@ -17,9 +17,9 @@ class StageVectors {
   /// Vectors of `width` elements along a loop variable.
   StageVectors(const Kernel& kernel, const Stage& stage, size_t variable, int width);
 
-  /// The same of rows that start anywhere: the first element has the number `first` of the row's, all are inside where
-  /// `whole` is.
-  void shift(const RowShift& rows, std::string first, std::string whole);
+  /// The same of rows that start anywhere (RowVectors::edges): the first element has the number `first` of the row's.
+  /// `near`: loads at the edges have no branches, and other elements of the row where these are not its.
+  void shift(const RowShift& rows, std::string first, bool near);
 
   /// C++'s type of some elements of a buffer.
   static std::string type(const Kernel& kernel, uint32_t buffer, int width);
@@ -47,7 +47,8 @@ class StageVectors {
       stores_;  ///< names of vectors, by expression and by store; empty where there is none
   std::vector<bool> inMemory_;
   std::optional<RowShift> rows_;
-  std::string first_, whole_;
+  std::string first_;
+  bool near_ = false;
 };
 
 }  // namespace tenc::codegen::cuda

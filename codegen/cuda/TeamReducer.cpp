@@ -1,10 +1,16 @@
 #include "codegen/cuda/TeamReducer.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "codegen/cuda/IndexText.h"
 
 namespace tenc::codegen::cuda {
+namespace {
+
+constexpr int kWarpsInOrder = 8;  // values of more warps go from lane to lane
+
+}  // namespace
 
 // Of Rows: a value a warp and reduction; of Columns: one a thread and point.
 void TeamReducer::declare(const std::vector<Reduction>& reductions, Repr positions) {
@@ -150,10 +156,28 @@ void TeamReducer::across(std::span<const Held> held, std::span<const uint32_t> s
   for (size_t i = 0; i < held.size(); ++i) leave(held[i], slots[i], alone() ? "threadIdx.x / 32" : "lane / 32");
   out_.close();
   wait();
+  if (const int warps = schedule_.team / 32; warps > kWarpsInOrder) {
+    for (size_t i = 0; i < held.size(); ++i) acrossWarps(held[i], slots[i], warps);
+    return;
+  }
   for (size_t i = 0; i < held.size(); ++i) assign(held[i], left(held[i], slots[i], "0"));
   out_.line("#pragma unroll");
   out_.open("for (int w = 1; w < " + decimal(schedule_.team / 32) + "; ++w)");
   for (size_t i = 0; i < held.size(); ++i) merge(held[i], left(held[i], slots[i], "w"));
+  out_.close();
+}
+
+// Each warp by itself, in lanes as before: two instructions a step, where one thread takes two a warp.
+void TeamReducer::acrossWarps(const Held& h, size_t slot, int warps) {
+  const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps)));
+  const std::string lane = "threadIdx.x % " + decimal(lanes);
+  assign(h, h.reducer.identity());
+  if (lanes > warps) out_.open("if (" + lane + " < " + decimal(warps) + ")");
+  assign(h, left(h, slot, lane));
+  if (lanes > warps) out_.close();
+  out_.line("#pragma unroll");
+  out_.open("for (int by = " + decimal(lanes / 2) + "; by > 0; by >>= 1)");
+  shuffled(h, "__shfl_xor_sync", "by", true);
   out_.close();
 }
 

@@ -59,6 +59,7 @@ class TeamReducer {
   bool alone() const { return schedule_.team == static_cast<int>(schedule_.threads); }
   /// Where in shared memory thread, of Rows warp, `row` of the team leaves its value.
   std::string place(size_t slot, const std::string& row) const;
+  void acrossWarps(const Held& h, size_t slot, int warps);
   void leave(const Held& h, size_t slot, const std::string& row);
   Accumulated left(const Held& h, size_t slot, const std::string& row);
   void shuffled(const Held& h, const std::string& function, const std::string& lane, bool merged);
