@@ -121,9 +121,9 @@ TEST_F(TargetTest, OneProgramHasKernelsOfBoth) {
   }
   EXPECT_EQ(products, 1u);
   EXPECT_EQ(run(c), "230400.0 230400.0\n");
-  EXPECT_EQ(emit(c, "test"), "1 kernels\n");
-  EXPECT_NE(emit(c, "llvm"), "");
-  EXPECT_NE(emit(c, "kernels").find("of the test"), std::string::npos);
+  EXPECT_EQ(emit(c, "test", *module_, sources_), "1 kernels\n");
+  EXPECT_NE(emit(c, "llvm", *module_, sources_), "");
+  EXPECT_NE(emit(c, "kernels", *module_, sources_).find("of the test"), std::string::npos);
 }
 
 TEST_F(TargetTest, EqualKernelsOfTwoTargetsAreTwo) {
