@@ -101,7 +101,8 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
     }
     return callMethod(base, e, args);
   }
-  Val f = callee.kind == ExprKind::Name ? names_.lookupCallee(callee, piped ? nullptr : &e) : expressions_.eval(callee);
+  Val f = callee.kind == ExprKind::Name ? placing_.keepCaptures(names_.lookupCallee(callee, piped ? nullptr : &e))
+                                        : expressions_.eval(callee);
   CallArgs args = evalArguments(e);
   if (piped && f.is(Kind::Function) && f.fn->kind == FnValue::Kind::Builtin && transformNamed(f.fn->name) != nullptr) {
     // `x |> grad(f)`: what the transform makes takes x.
@@ -120,7 +121,7 @@ Val Calls::pipe(const ast::Expr& e, const Ty* expected) {
   Val left = expressions_.eval(*e.args[0]);
   const ast::Expr& right = *e.args[1];
   if (right.kind == ExprKind::Call) return callExpr(right, expected, &left);
-  Val f = right.kind == ExprKind::Name ? names_.lookupCallee(right) : expressions_.eval(right);
+  Val f = right.kind == ExprKind::Name ? placing_.keepCaptures(names_.lookupCallee(right)) : expressions_.eval(right);
   CallArgs args;
   args.span = e.span;
   args.callee = right.span;
@@ -157,6 +158,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     return this->call(members_.fieldOf(base, name, member.opSpan), args);
   }
   auto f = names_.lookup(member.opSpan);
+  if (f) f = placing_.keepCaptures(*f);
   if (f && f->is(Kind::Function) && base.is(Kind::Struct)) {
     const std::vector<const FnDecl*> own = ownFunctions(base, name);
     // The module of the struct may have it; what it has for this struct is meant before what takes anything. Its

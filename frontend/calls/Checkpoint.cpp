@@ -27,6 +27,7 @@ class Recomputed final : public MarkedCall {
     if (makes) traced.func->body->addArg(ir::Type{ir::DType::I64, {0}, {}});
     const std::string name = "checkpoint" + std::to_string(tools_.context.freshId());
     ir::Func& f = transforms::addToModule(std::move(traced.func), name);
+    f.source.clear();  // no name of the program's
     if (makes) f.paramPlaces.back().clear();
     return function(f.name, traced.operands, [&](ir::Builder& at, const Values& own) {
       Values operands = own;
