@@ -93,8 +93,8 @@ constexpr ForeignCall kCalls[] = {
     {.call = "histogram(*, **)",
      .text = "",
      .form = kNumPy,
-     .help =
-         "`histogram` gives the counts alone, and takes the range, known at compile time: `histogram(x, bins: 10, range: (0.0, 1.0))`"},
+     .help = "`histogram` gives the counts alone, and takes the range, known at compile time: `histogram(x, bins: 10, "
+             "range: (0.0, 1.0))`"},
     {.call = "cummax(*, **)", .text = "", .form = kTorch, .help = "`cummax(x, axis: 0)` gives the values alone"},
     {.call = "cummin(*, **)", .text = "", .form = kTorch, .help = "`cummin(x, axis: 0)` gives the values alone"},
     {.call = "msort(x)", .text = "sort({x}, axis: 0)", .form = kPrefixed},

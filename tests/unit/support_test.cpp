@@ -134,7 +134,8 @@ TEST(Render, LinesAreNumberedAsTheyAreAfterTheEdits) {
   SourceManager sources;
   const uint32_t file = sources.add("s.tl", "1\n2\n3\n4\n5\n6\n7\n8 x\n");
   Diagnostics d;
-  d.report(Code::E0101, Span{file, 14, 15}, "m").help("h", {{Span{file, 14, 15}, "a\nb"}, {Span{file, 16, 17}, "y"}, {Span{file, 0, 0}, "0\n0\n"}});
+  d.report(Code::E0101, Span{file, 14, 15}, "m")
+      .help("h", {{Span{file, 14, 15}, "a\nb"}, {Span{file, 16, 17}, "y"}, {Span{file, 0, 0}, "0\n0\n"}});
   const std::string text = render(d, sources);
   EXPECT_NE(text.find("1  | 0\n2  | 0\n3  | 1\n...\n10 | a\n11 | b y\n"), std::string::npos) << text;
 }
