@@ -297,10 +297,10 @@ Scalar CudaScalars::roundToBFloat(Scalar x) {
   if (bfloats_.contains(text(x))) return x;
   const bool isComputed = computed_.contains(text(x));
   const std::string_view function = isComputed ? "tenc_bfloat_result_bits" : "tenc_bfloat_bits";
-  const Scalar bits = named(call(function, text(x)), Repr::I16),
-               rounded =
-                   wrap(isComputed ? call("tenc_bfloat_result", text(x)) : call("tenc_bfloat_of_bits", text(bits)),
-                        Repr::F32);
+  const Scalar bits = named(call(function, text(x)), Repr::I16);
+  // One that is computed has a name of its own, as `bits` has: an operand may be rounded in several blocks.
+  const Scalar rounded = isComputed ? named(call("tenc_bfloat_result", text(x)), Repr::F32)
+                                    : wrap(call("tenc_bfloat_of_bits", text(bits)), Repr::F32);
   bfloats_.emplace(text(rounded), text(bits));
   return rounded;
 }

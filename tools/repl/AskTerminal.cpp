@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -33,19 +34,47 @@ class RawInput {
   bool isSet_ = false;
 };
 
-/// The answer up to its last letter, `c`: every terminal tells what it is.
-std::string answerTo(std::string_view question) {
-  constexpr int kWait = 300;  // ms
-  const RawInput raw;
-  std::string answer;
-  if (::write(STDOUT_FILENO, question.data(), question.size()) != static_cast<ssize_t>(question.size())) return answer;
-  pollfd wait{STDIN_FILENO, POLLIN, 0};
-  while (!(answer.ends_with('c') && answer.find("\x1b[?") != std::string::npos) && poll(&wait, 1, kWait) == 1) {
-    char c = 0;
-    if (::read(STDIN_FILENO, &c, 1) != 1) break;
-    answer += c;
+/// Escape sequences that came, in one row, and what was typed meanwhile.
+struct Answer {
+  std::string told, typed;
+};
+
+/// "\x1b_...\x1b\\" and "\x1b[...c" are told by the terminal.
+Answer sorted(std::string_view came) {
+  Answer answer;
+  while (!came.empty()) {
+    size_t length = 0;
+    if (came.starts_with("\x1b_")) {
+      length = came.find("\x1b\\");
+      if (length != std::string_view::npos) length += 2;
+    } else if (came.starts_with("\x1b[?")) {
+      length = came.find_first_not_of("0123456789;", 3);
+      if (length != std::string_view::npos) length += 1;
+    }
+    length = std::min(length, came.size());
+    (length > 0 ? answer.told : answer.typed) += came.substr(0, std::max<size_t>(length, 1));
+    came.remove_prefix(std::max<size_t>(length, 1));
   }
   return answer;
+}
+
+/// The answer up to its last letter, `c`: every terminal tells what it is. One that does not is waited for no longer
+/// when somebody types.
+Answer answerTo(std::string_view question) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kWait{300};
+  const RawInput raw;
+  std::string came;
+  if (::write(STDOUT_FILENO, question.data(), question.size()) != static_cast<ssize_t>(question.size())) return {};
+  pollfd wait{STDIN_FILENO, POLLIN, 0};
+  for (const auto end = Clock::now() + kWait; !sorted(came).told.ends_with('c');) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0 || poll(&wait, 1, static_cast<int>(left.count())) != 1) break;
+    char c = 0;
+    if (::read(STDIN_FILENO, &c, 1) != 1) break;
+    came += c;
+  }
+  return sorted(came);
 }
 
 /// Whether a terminal says of itself that it shows sixels: attribute 4 of "\x1b[?62;4;22c".
@@ -68,9 +97,11 @@ std::string_view variable(const char* name) {
 
 }  // namespace
 
-Graphics graphicsOfTerminal() {
+Graphics graphicsOfTerminal(std::string& typed) {
   if (variable("TERM") == "dumb" || variable("TERM").empty()) return Graphics::Text;
-  const std::string answer = answerTo("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c");
+  const Answer came = answerTo("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c");
+  typed = came.typed;
+  const std::string& answer = came.told;
   if (answer.find("\x1b_Gi=31;OK") != std::string::npos) return Graphics::Kitty;
   if (tellsOfSixels(answer)) return Graphics::Sixel;
   const std::string_view colours = variable("COLORTERM");

@@ -263,7 +263,12 @@ void Shell::showPicture(const KeptTensor& t, const std::string& type) {
   std::string error;
   const auto picture = pictureOf(t.type.dtype, t.type.shape, t.data.data(), error);
   if (!picture) return fail("`" + type + "` cannot be shown: " + error);
-  if (!graphics_) graphics_ = editor_.interactive() ? graphicsOfTerminal() : Graphics::Text;
+  if (!graphics_ && editor_.interactive()) {
+    std::string typed;
+    graphics_ = graphicsOfTerminal(typed);
+    editor_.typedBefore(typed);
+  }
+  if (!graphics_) graphics_ = Graphics::Text;
   std::fputs(encoded(*picture, *graphics_, windowColumns()).c_str(), stdout);
   std::printf("%s, black is %.4g and white %.4g\n", type.c_str(), picture->least, picture->most);
 }

@@ -47,6 +47,12 @@ Keys::Event Keys::next(wchar_t& c) {
   return Event::Character;
 }
 
+void Keys::give(std::string_view bytes) {
+  bytes_ += bytes;
+  while (decode()) {}
+  if (!pasting_ && bytes_.empty()) giveMark();
+}
+
 std::optional<std::string> Keys::nextLine() const {
   if (pending_.empty()) return std::nullopt;
   std::string line;

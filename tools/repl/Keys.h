@@ -21,6 +21,8 @@ class Keys {
   Event next(wchar_t& c);
   /// Whether characters are read and not given out yet.
   bool hasMore() const { return !pending_.empty(); }
+  /// Bytes that were read elsewhere; they come first.
+  void give(std::string_view bytes);
   /// The line, of ASCII where it matters, that begins what is read and not given out yet; nothing where that is empty.
   std::optional<std::string> nextLine() const;
 

@@ -318,6 +318,10 @@ std::optional<std::string> LineEditor::peek() {
   return withoutReturn(plain_.substr(0, plain_.find('\n')));
 }
 
+void LineEditor::typedBefore(std::string_view bytes) {
+  if (terminal_) terminal_->keys.give(bytes);
+}
+
 LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
   line.clear();
   if (!interactive_) return readPlain(line);

@@ -29,6 +29,8 @@ class LineEditor {
   Got read(const std::string& prompt, std::string& line);
   /// The line that the next read gives where it is there already: the rest of a paste, or of what a pipe has sent.
   std::optional<std::string> peek();
+  /// What another has read from the terminal, which the next read gives first.
+  void typedBefore(std::string_view bytes);
   /// Adds an entry to the history; one of several lines is joined into one.
   void remember(const std::string& entry);
   bool interactive() const { return interactive_; }
