@@ -312,10 +312,7 @@ constexpr ForeignCall kCalls[] = {
      .text = "std({x}, axis: {dim}, correction: 1<, keep: {keepdim}>)",
      .apart = true,
      .help = kSample},
-    {.call = "isinstance(x, t)",
-     .text = "",
-     .help = "types are known at compile time: functions of one name for several types are told apart by their "
-             "signatures; of tensors, `x.dtype == f32`"},
+    {.call = "isinstance(x, t)", .text = "{x}.dtype == {t}", .help = "types are known at compile time"},
 };
 
 }  // namespace

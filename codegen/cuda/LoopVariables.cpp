@@ -1,5 +1,7 @@
 #include "codegen/cuda/LoopVariables.h"
 
+#include <algorithm>
+
 #include "codegen/cuda/Schedule.h"
 
 namespace tenc::codegen::cuda {
@@ -33,7 +35,7 @@ std::vector<std::string> decodePoint(CudaText& out, const std::string& number, c
     out.line(declared(own, names[v]) + value + ";");
     if (v == 0 || extents[v] == 1) continue;
     const std::string quotient = out.fresh("q");
-    left /= extents[v];
+    left /= std::max<int64_t>(1, extents[v]);  // of no points the code is never run
     const std::string over = divided(rest, isNarrow, "/", extents[v]);
     isNarrow = isNarrow || left < kNarrowRow;
     out.line(declared(isNarrow ? "int" : "long long", quotient) + over + ";");
