@@ -4,6 +4,8 @@
 #include <cctype>
 #include <vector>
 
+#include "syntax/ForeignCalls.h"
+
 namespace tenc::syntax {
 
 namespace {
@@ -22,6 +24,16 @@ std::string_view wordAt(std::string_view s) {
   size_t n = 0;
   while (n < s.size() && isWord(s[n])) ++n;
   return s.substr(0, n);
+}
+
+/// Whether a layer without weights is made, `nn.LeakyReLU(0.2)`, which is a function here.
+bool isFunction(std::string_view value) {
+  const size_t call = value.find('(');
+  const std::string_view path = value.substr(0, call);
+  const std::vector<const ForeignCall*> rows = foreignCalls(path.substr(path.rfind('.') + 1));
+  return call != std::string_view::npos && std::ranges::any_of(rows, [](const ForeignCall* row) {
+           return row->form == ForeignCall::Form::Layer && row->text.starts_with('|');
+         });
 }
 
 bool mentions(std::string_view text, std::string_view word) {
@@ -282,7 +294,7 @@ class Reader {
     }
     for (size_t i = 0; i < fields_.size(); ++i) {
       const std::string comma = i == 0 ? "" : ", ", type(1, static_cast<char>('A' + i));
-      types += comma + type + ": tree";
+      types += comma + type + (isFunction(fields_[i].second) ? ": fn" : ": tree");
       declared += comma + fields_[i].first + ": " + type;
       built += "    " + fields_[i].first + ": " + fields_[i].second + ",\n";
     }

@@ -211,11 +211,13 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
   return v;
 }
 
-Val Unifier::mismatch(const ast::TypeExpr& t, const Val& v, const Target& who) {
+Val Unifier::mismatch(const ast::TypeExpr& t, const Val& v, const Target& who, const ast::Generic* tree) {
   auto d = context_.error(
       who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
       who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
   if (who.declared.valid()) d.note(who.declared, "declared here");
+  if (tree != nullptr && tree->kind == ast::Generic::Kind::Tree && !tree->otherwise && v.is(Kind::Function))
+    d.help("a function is no tree: its kind is `fn`", {{tree->span, tree->name.text + ": fn"}});
   return d;
 }
 
@@ -304,7 +306,7 @@ Val Unifier::unifyVariable(const ast::TypeExpr& t, const TypeName& head, const V
   }
   Val r = tensors_.materialise(v);
   if (r.poison()) return r;
-  if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch(t, v, who);
+  if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch(t, v, who, listedGeneric(g, t.path[0].text));
   Val bound;
   bound.kind = Kind::Type;
   bound.span = who.span;

@@ -36,7 +36,8 @@ class Unifier {
 
  private:
   /// E0203, or E0207 against a declaration: another kind of value than declared.
-  Val mismatch(const ast::TypeExpr& t, const Val& v, const Target& who);
+  /// `tree`: what the type names, where that is listed.
+  Val mismatch(const ast::TypeExpr& t, const Val& v, const Target& who, const ast::Generic* tree = nullptr);
   // By the kind of the written type.
   Val unifyTuple(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
   Val unifyList(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
