@@ -41,7 +41,9 @@ int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
   const int64_t by =
       std::max<int64_t>({1, steps.least, steps.most == std::numeric_limits<int64_t>::min() ? kMany : -steps.most});
   const int64_t between = std::max(distance(lo.least, hi.most), distance(hi.least, lo.most));
-  return std::min(distance(at.least, at.most) / by + 1, between / by + (between % by != 0 ? 1 : 0));
+  const int64_t within = between / by + (between % by != 0 ? 1 : 0);
+  // Of a variable of which nothing is known there is one value more than a number can say.
+  return std::min(std::min(distance(at.least, at.most), kMany - 1) / by + 1, within);
 }
 
 /// Those of a loop that is bound, and whose body may let `body` trips pass by itself.
