@@ -94,7 +94,21 @@ class Reader {
 
  private:
   size_t columnOf(size_t at) const { return at - (text_.substr(0, at).rfind('\n') + 1); }  // npos + 1: the first line
-  std::string_view content(const Line& l) const { return trimmed(text_.substr(l.begin, l.end - l.begin)); }
+  /// Without a comment behind it.
+  std::string_view content(const Line& l) const {
+    const std::string_view s = text_.substr(l.begin, l.end - l.begin);
+    char quote = 0;
+    for (size_t i = 0; i < s.size(); ++i) {
+      if (quote != 0) {
+        if (s[i] == quote) quote = 0;
+      } else if (s[i] == '"' || s[i] == '\'') {
+        quote = s[i];
+      } else if (s[i] == '#' && !trimmed(s.substr(0, i)).empty()) {
+        return trimmed(s.substr(0, i));
+      }
+    }
+    return trimmed(s);
+  }
 
   /// The next line of the class that is not empty; nothing behind the last.
   std::optional<Line> peek() const {
@@ -190,7 +204,7 @@ class Reader {
         continue;
       }
       const auto set = assigned(s);
-      if (!set) return false;
+      if (!set || namesNoSize(set->second)) return false;
       if (isSize(set->second))
         sizes_.push_back({set->first, set->second});
       else
@@ -260,6 +274,18 @@ class Reader {
     const bool calls = bracket != std::string_view::npos && bracket > 0 && isWord(value[bracket - 1]);
     return !calls && value != "True" && value != "False" && value != "None" &&
            std::all_of(value.begin(), value.end(), fits);
+  }
+  /// Whether the value is a parameter alone whose default is no integer: it is neither a dim nor a layer.
+  bool namesNoSize(std::string_view value) const {
+    const std::vector<std::string_view> all = parts(made_);
+    return std::any_of(all.begin(), all.end(), [&](std::string_view p) {
+      const size_t equals = p.find('=');
+      if (equals == std::string_view::npos || trimmed(p.substr(p.find(' '), equals - p.find(' '))) != value)
+        return false;
+      const std::string_view otherwise = trimmed(p.substr(equals + 1));
+      return !std::all_of(otherwise.begin(), otherwise.end(),
+                          [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+    });
   }
   static void replace(std::string& text, const std::string& word, const std::string& by) {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {

@@ -164,7 +164,11 @@ class Helper : private SyntaxView {
                               : over.starts_with("0..") && over.find(" by ") == over.npos ? over.substr(3)
                                                                                           : "";
     // Structs are no elements of tensors.
-    const bool layers = body.starts_with("nn.") || std::isupper(static_cast<unsigned char>(body.front()));
+    constexpr std::string_view kWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    if (body.empty()) return say(Form::Comprehension);
+    const size_t word = body.find_first_not_of(kWord);
+    const bool capital = std::isupper(static_cast<unsigned char>(body.front())) != 0;
+    const bool layers = body.starts_with("nn.") || (capital && word != std::string::npos && body[word] == '(');
     if (!count.empty())
       return made(layers ? "list(" + count + ", " + lambda + ")" : "tabulate([" + count + "], " + lambda + ")");
     if (layers) return say(Form::Comprehension);

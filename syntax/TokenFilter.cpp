@@ -395,8 +395,6 @@ void TokenFilter::splitPlaces(const Token& t) {
   pushMade(T::INT, begin + dot + 1, begin + s.size());
 }
 
-/// `param x`, `device d`, `test "..."` and `bench "..."` at the start of a statement are declarations; elsewhere the
-/// words are names.
 /// Whether the token `back` ones ago is the last of an annotation at the start of a statement: `@gpu`, `@cuda:0`,
 /// `@gpus[0]`.
 bool TokenFilter::endsAnnotation(size_t back) const {
@@ -424,6 +422,8 @@ bool TokenFilter::endsAnnotation(size_t back) const {
   return false;
 }
 
+/// `param x`, `device d`, `test "..."` and `bench "..."` at the start of a statement are declarations; elsewhere the
+/// words are names.
 void TokenFilter::promote(std::string_view word, size_t type) {
   if (last_ != T::NAME || typeBefore(1) != T::NAME) return;
   const size_t before = typeBefore(2);

@@ -144,8 +144,6 @@ std::vector<const FnDecl*> ownFunctions(const Val& v, const std::string& name) {
 Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   const ast::Expr& member = *call.args[0];
   const std::string& name = member.text;
-  if (name == "train" && base.isTree() && call.arguments.empty() && habits_.startsTraining(call))
-    return context_.lost();
   if (base.is(Kind::Struct)) {
     const auto& fields = base.info->decl->stmt->fields;
     for (size_t i = 0; i < fields.size(); ++i) {
@@ -197,6 +195,8 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     return this->call(*f, args);
   }
   if (scopes_.lostName(name)) return context_.lost();
+  if (name == "train" && base.isTree() && call.arguments.empty() && habits_.startsTraining(call))
+    return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
   const bool ofModel = base.isTree() && (name == "parameters" || name == "eval");

@@ -136,6 +136,10 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
   return place ? store(*place, target, value, s) : Outcome::dropped(context_.lost());
 }
 
+Diagnostics::Builder Assignments::notVariable(const ast::Expr& name) {
+  return context_.error(Code::E0107, name.span, "`" + name.text + "` cannot be assigned: it is not a `var`");
+}
+
 /// Reports `(mean, std) = ...` where no part is a variable, and some are built-in functions: all are new names.
 bool Assignments::refuseBuiltins(const ast::Expr& target) {
   const ast::Expr* builtin = nullptr;
@@ -147,7 +151,7 @@ bool Assignments::refuseBuiltins(const ast::Expr& target) {
     if (builtin == nullptr) builtin = part.get();
   }
   if (builtin == nullptr) return false;
-  auto d = context_.error(Code::E0107, builtin->span, "`" + builtin->text + "` cannot be assigned: it is not a `var`");
+  auto d = notVariable(*builtin);
   unknownNames_.offerBinding(d, builtin->text, target.span);
   return true;
 }
@@ -179,7 +183,7 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
                  "functions do not see the variables of the script, such as `" + found->text + "`")
           .note(variable->pattern.span, "bound by the script here")
           .help("take it as an argument, and give the new value back: `" + found->text + " = f(" + found->text + ")`");
-    auto d = context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
+    auto d = notVariable(*found);
     const bool builtIn = global->is(Val::Kind::Function) && global->fn->kind == FnValue::Kind::Builtin;
     if (builtIn && found == &target && plain) unknownNames_.offerBinding(d, found->text, found->span);
     if (!builtIn && global->is(Val::Kind::Function)) d.help("it is a function: bind what it gives to another name");

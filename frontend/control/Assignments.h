@@ -46,6 +46,7 @@ class Assignments {
 
  private:
   std::string asWritten(const Binding& binding, const std::string& name) const;
+  Diagnostics::Builder notVariable(const ast::Expr& name);
   bool refuseBuiltins(const ast::Expr& target);
   /// The `let` that binds the name, alone or with others; invalid for what is bound otherwise.
   Span keywordOf(const Binding& binding) const;

@@ -57,9 +57,12 @@ NameSet assignedBy(const ast::Stmt& s) {
 bool isAssigned(const ast::Stmt& s, const std::string& name) {
   return s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name && s.target->text == name;
 }
-/// `(m, s) = optim.step(s, m, g)`: through which no derivative goes.
-bool isUpdate(const ast::Stmt& s) {
-  return s.kind == StmtKind::Assign && s.value && s.value->kind == ExprKind::Call && s.value->args[0]->text == "step";
+/// `(m, s) = optim.step(s, m, g)` of that optimiser: through which no derivative goes.
+bool isUpdate(const ast::Stmt& s, const std::string& optimiser) {
+  if (s.kind != StmtKind::Assign || !s.value || s.value->kind != ExprKind::Call || s.value->args[0]->text != "step")
+    return false;
+  const auto& all = s.value->arguments;
+  return !all.empty() && all[0].value && all[0].value->kind == ExprKind::Name && all[0].value->text == optimiser;
 }
 
 /// `name.method()`, with options alone, as a whole statement; the call, or null.
@@ -111,7 +114,7 @@ struct Step {
     for (size_t i = 0; i < loss; ++i) {
       if (!among[i]) return std::nullopt;
       const ast::Stmt& s = *among[i];
-      if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s)) continue;
+      if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s, optimiser)) continue;
       if (s.kind != StmtKind::Let) {
         changed.merge(assignedBy(s));
         continue;
@@ -143,6 +146,17 @@ struct Step {
   }
 };
 
+/// Whether several derivatives add up to those of the step at `u`: all behind the step before it.
+bool addsUp(const Statements& among, size_t u) {
+  size_t several = 0;
+  for (size_t i = u; i-- > 0;) {
+    if (!among[i]) continue;
+    if (calledAlone(*among[i], "step")) break;
+    if (calledAlone(*among[i], "backward")) ++several;
+  }
+  return several > 1;
+}
+
 std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   const StatementPlace at = placeIn(file, backward.span);
   if (!at.statement || !at.among || calledAlone(*at.statement, "backward") != &backward || !backward.arguments.empty())
@@ -158,7 +172,8 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
     call = among[i] ? calledAlone(*among[i], "step") : nullptr;
     u = i;
   }
-  if (l == b || b >= among.size() || !call || among[l]->kind == StmtKind::Var || among[l]->pattern.isTuple)
+  if (l == b || b >= among.size() || !call || addsUp(among, u) || among[l]->kind == StmtKind::Var ||
+      among[l]->pattern.isTuple)
     return std::nullopt;
   const std::string& optimiser = call->args[0]->args[0]->text;
   const ast::Stmt* made = boundBefore(file, optimiser, backward.span.begin);
@@ -177,12 +192,16 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
 namespace {
 /// Whether the file names layers that do something else while a network is trained.
 bool trainsOtherwise(const ast::File& file) {
-  constexpr std::string_view kLayers[] = {"BatchNorm", "batch_norm", "Dropout", "dropout"};
+  static constexpr std::string_view kLayers[] = {"BatchNorm", "batch_norm", "Dropout", "dropout"};
   bool found = false;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     const bool names = e.kind == ExprKind::Name || e.kind == ExprKind::Member;
-    for (const std::string_view layer : kLayers) found = found || (names && e.text.find(layer) != std::string::npos);
+    const auto isOne = [](std::string_view layerName) {
+      return std::ranges::any_of(kLayers, [&](std::string_view part) { return layerName.find(part) != layerName.npos; });
+    };
+    found = found || (names && isOne(e.text));
+    for (const ast::Argument& a : e.arguments) found = found || (a.name && isOne(a.name->text));
     return !found;
   };
   for (const ast::StmtPtr& s : file.statements)

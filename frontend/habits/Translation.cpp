@@ -390,8 +390,10 @@ std::optional<TranslatedCall> Translation::deviceCall(const ast::Expr& e) const 
   if (!ir::DeviceTable::isKind(ir::DeviceTable::kindOf(device))) return std::nullopt;
   const std::string help(syntax::familiarName("device")->help);
   const ast::File* file = context_.frame().unit->file;
-  const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
-  const bool whole = s && s->value.get() == &e;
+  const StatementPlace at = file ? placeIn(*file, e.span) : StatementPlace{};
+  const ast::Stmt* s = at.statement;
+  // Devices are declared by the script itself, not by what is in a block.
+  const bool whole = s && !at.outer && s->value.get() == &e && (!s->target || s->target->kind == ExprKind::Name);
   const std::string& name = !whole ? e.text : s->target ? s->target->text : s->pattern.name.text;
   if (!whole || name.empty()) return TranslatedCall{device, help, e.span};
   const bool host = device == ir::DeviceTable::kHost;

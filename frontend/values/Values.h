@@ -29,7 +29,6 @@ struct StructDecl {
   const Unit* unit = nullptr;
 };
 
-/// A struct type with its arguments. Two are the same type when `text` is the same and the declaration is.
 /// The devices that a written type names: one for the whole, or for parts of a tuple or list.
 struct Pins {
   std::string place;        ///< "gpu", "$D", or ""
@@ -38,6 +37,7 @@ struct Pins {
   bool named() const { return !place.empty(); }
 };
 
+/// A struct type with its arguments. Two are the same type when `text` is the same and the declaration is.
 struct StructInfo {
   const StructDecl* decl = nullptr;
   std::vector<std::pair<std::string, Val>> args;   ///< generics in order: Int, DType, Device, Pack, Type

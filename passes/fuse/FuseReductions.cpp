@@ -134,7 +134,7 @@ void splitPosition(Op& op, const Traits& t) {
   shape.push_back(n);
   shape.insert(shape.end(), v->type.shape.begin() + axes.back() + 1, v->type.shape.end());
   v = reshaped(b, v, shape);
-  const int64_t parts = std::max<int64_t>(partsOf(n, t), mostParts(n, t) / 4), length = n / parts;
+  const int64_t parts = std::max(partsOf(n, t), std::min(mostParts(n, t) / 4, n / t.leastPart)), length = n / parts;
   const OpKind extreme = extremeOf(op);
   const std::vector<int64_t> ofParts{static_cast<int64_t>(axis)}, along{static_cast<int64_t>(axis) + 1};
   const auto rowsOf = [&](int64_t from, int64_t count) {
