@@ -198,7 +198,8 @@ bool trainsOtherwise(const ast::File& file) {
   visitor.onExpression = [&](const ast::Expr& e) {
     const bool names = e.kind == ExprKind::Name || e.kind == ExprKind::Member;
     const auto isOne = [](std::string_view layerName) {
-      return std::ranges::any_of(kLayers, [&](std::string_view part) { return layerName.find(part) != layerName.npos; });
+      return std::ranges::any_of(kLayers,
+                                 [&](std::string_view part) { return layerName.find(part) != layerName.npos; });
     };
     found = found || (names && isOne(e.text));
     for (const ast::Argument& a : e.arguments) found = found || (a.name && isOne(a.name->text));
