@@ -150,7 +150,7 @@ std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
     const auto step = static_cast<uint64_t>(by.least > 0 ? by.least : -by.most);
     const Range after = of(next);
     if (by.least > 0 ? after.least <= inside.least : after.most >= inside.most) continue;
-    const uint64_t trips = distance / step + 1;
+    const uint64_t trips = std::min(distance / step, static_cast<uint64_t>(kMost) - 1) + 1;
     if (trips < static_cast<uint64_t>(kMost) && (!least || static_cast<int64_t>(trips) < *least))
       least = static_cast<int64_t>(trips);
   }

@@ -12,8 +12,6 @@ namespace {
 using Coefficients = std::span<const double>;
 
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
-Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
-Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
 
 // e^r = 1 + r + r^2 P(r), |r| <= ln(2)/2
 constexpr double kExp32[] = {0x1p-1, 0x1.555556p-3, 0x1.55549ep-5, 0x1.11101cp-7, 0x1.6d84c2p-10, 0x1.a2a696p-13};

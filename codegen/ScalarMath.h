@@ -1,10 +1,14 @@
 // Mathematical functions on f32 and f64 in terms of ScalarBuilder: at most 2 ULP, special values as in C99.
 #pragma once
+#include <limits>
+
 #include "codegen/ScalarBuilder.h"
 #include "codegen/ScalarPairs.h"
 
 namespace tenc::codegen::math {
 
+inline Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
+inline Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
 Scalar exp(Scalar x);
 Scalar expm1(Scalar x);
 Scalar log(Scalar x);

@@ -7,9 +7,6 @@
 namespace tenc::codegen::math {
 namespace {
 
-Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
-Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
-
 // atan x = x + x^3 P(x^2), |x| <= tan(pi/8)
 constexpr double kAtan64[] = {-0x1.5555555555554p-2, 0x1.9999999999648p-3, -0x1.24924924754d1p-3, 0x1.c71c71b739c52p-4,
                               -0x1.745d14b75991ep-4, 0x1.3b136df812f9fp-4, -0x1.110c6fbe2d9f2p-4, 0x1.e171c50a7ef5ep-5,

@@ -9,7 +9,6 @@
 namespace tenc::codegen::math {
 namespace {
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
-Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
 
 // tanh x = x + x^3 P(x^2), |x| <= 0.55
 constexpr double kTanh32[] = {-0x1.55554ap-2, 0x1.110d26p-3, -0x1.b92890p-5, 0x1.593d82p-6, -0x1.9b3208p-8};

@@ -5,8 +5,6 @@
 
 namespace tenc::codegen::math {
 namespace {
-Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
-Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
 
 // 16 log2 c of the intervals of intervalOf in two parts, the first a multiple of 2^-12.
 constexpr double kLogHigh[16] = {

@@ -3,6 +3,7 @@
 // emitNativeLoop.
 #pragma once
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -44,6 +45,7 @@ class NativeEmitter : NativeElements {
   llvm::Value* unlessStopped(llvm::Value* more);
   void tell(size_t offset, Scalar value);
   Looks looksOf(const ir::Op& loop, int64_t body);
+  Looks looksFor(const ir::Op& loop, int64_t body);
   int64_t quietTrips(const ir::Region& region);
   int64_t mostTrips(const ir::Op& loop);
   /// An index that grows by `slope` while the variable of its loop grows by 1.
@@ -78,7 +80,8 @@ class NativeEmitter : NativeElements {
 
   bool contract_;
   llvm::Value* fault_ = nullptr;
-  NativeValue state_;                          ///< the scopes of what `fault_` points to
+  NativeValue state_;  ///< the scopes of what `fault_` points to
+  std::unordered_map<const ir::Op*, Looks> looks_;
   int loops_ = 0;                              ///< around what is emitted
   std::unordered_set<const ir::Op*> hoisted_;  ///< ops of loops that stand in front of them
 };

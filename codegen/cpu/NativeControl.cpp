@@ -120,9 +120,12 @@ void NativeEmitter::forLoop(const ir::Op& op) {
     auto *anywhere = block("anywhere"), *after = block("after");
     count.forward = forward || !known;
     unlessInRange(op, indices, count, lastTrip(lo, hi, steps), anywhere);
-    ranges_.assume(region, range);
-    for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
-    last = trips(op, start, count);
+    {  // What is known inside of the first version holds nowhere else: an index may stand outside of the loop.
+      const IndexRanges::Scope inside(ranges_);
+      ranges_.assume(region, range);
+      for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
+      last = trips(op, start, count);
+    }
     auto* endInside = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(anywhere);

@@ -46,8 +46,15 @@ int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
   return std::min(std::min(distance(at.least, at.most), kMany - 1) / by + 1, within);
 }
 
-/// Those of a loop that is bound, and whose body may let `body` trips pass by itself.
+/// Decided once: what the loops around it count on must hold where more is known of it.
 NativeEmitter::Looks NativeEmitter::looksOf(const ir::Op& loop, int64_t body) {
+  const auto [place, isNew] = looks_.try_emplace(&loop);
+  if (isNew) place->second = looksFor(loop, body);
+  return place->second;
+}
+
+/// Those of a loop that is bound, and whose body may let `body` trips pass by itself.
+NativeEmitter::Looks NativeEmitter::looksFor(const ir::Op& loop, int64_t body) {
   const int64_t trips = mostTrips(loop), each = std::max<int64_t>(body, 1);
   if (trips <= kFewTrips / each) return {0, trips * each};
   // A look in every trip costs nothing beside what is in a long one. Around a `for`, runs would also stand between LLVM

@@ -18,6 +18,12 @@ namespace {
 
 constexpr int kDeepest = 6;
 
+/// Nothing for one with which sums and products might overflow.
+std::optional<int64_t> limited(int64_t slope) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  return std::abs(slope) < kMost ? std::optional(slope) : std::nullopt;
+}
+
 /// How many times an index grows by 1 while `variable` does, if it is made of that and of what the loop does not change
 /// by sums and products with constants.
 std::optional<int64_t> slopeOf(const ir::Value* v, const std::function<bool(const ir::Value*)>& isOutside,
@@ -33,13 +39,13 @@ std::optional<int64_t> slopeOf(const ir::Value* v, const std::function<bool(cons
     case OpKind::Sub: {
       const auto a = of(0), b = of(1);
       if (!a || !b) return std::nullopt;
-      return op->kind == OpKind::Add ? *a + *b : *a - *b;
+      return limited(op->kind == OpKind::Add ? *a + *b : *a - *b);
     }
     case OpKind::Mul:
       for (size_t i : {0, 1}) {
         const auto factor = ir::constantScalar(op->operand(i));
         const auto slope = of(1 - i);
-        if (factor && slope && std::abs(factor->i) < (1 << 20)) return factor->i * *slope;
+        if (factor && slope && std::abs(factor->i) < (1 << 20)) return limited(factor->i * *slope);
       }
       return std::nullopt;
     default: return std::nullopt;
