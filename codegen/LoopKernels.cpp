@@ -270,7 +270,7 @@ class LoopBuilder {
   void planSaved(std::map<int, std::vector<const ir::Op*>>& byLevel, const std::vector<Output>& outs, int last) {
     savedAt_.clear();
     const Space& s = g_.space;
-    int64_t row = 1;
+    int64_t row = 1, bytes = 0;
     bool innermost = false;  // only rows that are contiguous in memory
     for (size_t a = 0; a < s.domain.size(); ++a) {
       if (s.reduced[a]) row *= s.domain[a];
@@ -301,8 +301,13 @@ class LoopBuilder {
         if (expensive) {
           auto [it, fresh] = firstStage.emplace(v, l);
           if (!fresh && it->second != l) {
-            if (kept.insert(v).second) savedAt_[it->second].push_back(v);
-            continue;
+            const int64_t size = row * static_cast<int64_t>(ir::byteSize(v->type.dtype));
+            if (!kept.contains(v) && bytes + size <= g_.traits.scratchBytes) {
+              bytes += size;
+              kept.insert(v);
+              savedAt_[it->second].push_back(v);
+            }
+            if (kept.contains(v)) continue;
           }
         }
         if (op.has(Trait::Elementwise)) work.insert(work.end(), op.operands().begin(), op.operands().end());

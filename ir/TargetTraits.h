@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -91,6 +92,7 @@ struct TargetTraits {
   int mostFused = 160;          ///< ops of one kernel
   int indexOps = 0;             ///< so many on indices alone are repeated for each element rather than a kernel
   int64_t scratchRow = 16384;   ///< elements of a row that is kept between the stages of a kernel
+  int64_t scratchBytes = std::numeric_limits<int64_t>::max();  ///< of all rows that a kernel keeps
   /// A reduction of many elements to few results is cut into parts, which are reduced one by one and then together.
   struct Reductions {
     int64_t fewResults = 64, manyElements = 65536;
