@@ -371,9 +371,10 @@ class LoopWriter {
     const auto each = [&](int64_t from, const std::string& place, const auto& body) {
       out_.line("#pragma unroll");
       out_.open("for (int c = 0; c < " + decimal(std::min(some, chunks - from)) + "; ++c)");
-      const std::string t = out_.fresh("t");
-      out_.line("const int " + t + " = (" + decimal(from) + " + c) * " + decimal(team) + " + " + place + ";");
-      if (groups % team != 0) out_.line("if (" + t + " >= " + decimal(groups) + ") break;");
+      const std::string t = out_.fresh("t"), at = "(" + decimal(from) + " + c) * " + decimal(team) + " + " + place;
+      // Without a branch, which would keep loads apart: those behind the end read the last element.
+      out_.line("const int " + t + " = " + (groups % team == 0 ? at : "min(" + at + ", " + decimal(groups - 1) + ")") +
+                ";");
       body(t);
       out_.close();
     };

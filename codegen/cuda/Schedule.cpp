@@ -25,7 +25,9 @@ constexpr int kWidest = kVectorBytes;  // elements of a vector
 constexpr int64_t kWarp = 32, kThreads = 256, kMostThreads = 1024, kMostOfBlock = 512, kMostBlocks = 65536;
 constexpr int64_t kLeastRow = 8;           // inner points that are worth a team
 constexpr int64_t kFewPoints = 32768;      // outer points that are too few to give each thread one
-constexpr int64_t kManyToReduce = 256;     // inner points that are worth it then
+constexpr int64_t kManyToReduce = 64;      // inner points that are worth it then
+constexpr int64_t kFewest = 4096;          // outer points of which each is worth some threads,
+constexpr int64_t kSomeToReduce = 8;       // where it has so many inner ones
 constexpr int64_t kWarpRow = 1024;         // elements of a row that one warp takes
 constexpr int64_t kHeld = 32;              // elements of a row that a thread keeps in registers
 constexpr int64_t kRegisters = 64;         // that all it keeps may take
@@ -260,14 +262,14 @@ class RowChoice {
 /// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do. The order of a sum is
 /// that of the team, which follows from the shape alone.
 Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
-  constexpr int64_t kLeastOfThread = 16, kMostTeam = 32;
+  constexpr int64_t kLeastOfThread = 8, kMostTeam = 32;
   Schedule s;
   s.family = Schedule::Family::Columns;
   s.vector = vector;
   const auto blocks = [&] { return (points / s.vector + kWarp - 1) / kWarp; };
   while (s.vector > 1 && blocks() < kMultiprocessors) s.vector /= 2;
   s.team = 8;
-  while (s.team < kMostTeam && points * s.team < kMultiprocessors * 1024 && inner / s.team > kLeastOfThread)
+  while (s.team < kMostTeam && points * s.team < kMultiprocessors * 1024 && inner / s.team >= 2 * kLeastOfThread)
     s.team *= 2;
   s.threads = static_cast<uint32_t>(kWarp * s.team);
   s.blocks = clampedBlocks(blocks());
@@ -328,7 +330,8 @@ Schedule pointSchedule(const Kernel& k, int64_t points, int64_t inner) {
     s.vector = flat;
   }
   s.vector = vectorOfCode(k, s.vector);
-  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
+  if ((inner >= kManyToReduce && points < kFewPoints) || (inner >= kSomeToReduce && points < kFewest))
+    return columnSchedule(points, inner, s.vector);
   // Few threads with a loop each: rather more of them.
   while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
   const int64_t groups = (points + s.vector - 1) / s.vector;

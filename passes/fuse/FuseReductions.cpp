@@ -15,6 +15,7 @@ namespace {
 using Traits = ir::TargetTraits::Reductions;
 
 constexpr int64_t kSideBySide = 32;  // elements
+constexpr int kSmallTree = 32;       // operations that are repeated for the tail of a reduction
 
 int64_t mostParts(int64_t n, const Traits& t) { return std::clamp(n / t.largePart, t.mostParts, t.mostLargeParts); }
 
@@ -27,8 +28,97 @@ int64_t partsOf(int64_t n, const Traits& t) {
   return 0;
 }
 
+/// Where there are none: as many equal parts as leave the shortest tail, if any.
+int64_t partsWithTail(int64_t n, const Traits& t) {
+  const int64_t most = mostParts(n, t), upper = std::max(most / 4, std::min(most, n / t.leastPart));
+  int64_t best = upper;
+  for (int64_t p = upper; p >= upper / 2; --p)
+    if (n % p < n % best) best = p;
+  return best;
+}
+
 Value* reshaped(ir::Builder& b, Value* v, const ir::Dims& shape) {
   return v->type.shape == shape ? v : b.value(OpKind::Reshape, {v}, {{"shape", shape}});
+}
+
+/// Positions `start` to `start + size` of `v` along `axis`.
+Value* slice(ir::Builder& b, Value* v, size_t axis, int64_t start, int64_t size) {
+  ir::Dims starts(v->type.shape.size(), 0);
+  ir::Dims steps(v->type.shape.size(), 1);
+  ir::Dims sizes = v->type.shape;
+  starts[axis] = start;
+  sizes[axis] = size;
+  return b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+}
+
+/// A part of an elementwise tree along one dim, for a reader of its own: the tree is rebuilt down to broadcasts and
+/// what is in memory, so that what the part shares with others need not be stored.
+class TreePart {
+ public:
+  /// Positions `start` to `start + size` of dim `axis`, which goes with `dropped` (`size` is 1 then).
+  TreePart(ir::Builder& b, size_t axis, int64_t start, int64_t size, bool dropped)
+      : b_(b), axis_(axis), start_(start), size_(size), dropped_(dropped) {}
+
+  Value* of(Value* v) {
+    if (auto it = made_.find(v); it != made_.end()) return it->second;
+    return made_[v] = make(v);
+  }
+
+ private:
+  Value* make(Value* v) {
+    const ir::Dims shape = partOf(v->type.shape, axis_);
+    Op* op = v->op;
+    if (op && op->has(ir::Trait::Elementwise)) {
+      std::vector<Value*> operands;
+      for (Value* o : op->operands()) operands.push_back(of(o));
+      std::vector<ir::Builder::NamedAttr> attrs;
+      for (const auto& [name, value] : op->attrs()) attrs.push_back({name, value});
+      ir::Type type = v->type;
+      type.shape = shape;
+      return b_.makeTyped(op->kind, operands, {type}, attrs)->result();
+    }
+    if (op && op->kind == OpKind::Broadcast) {
+      Value* from = op->operand(0);
+      const size_t missing = v->type.shape.size() - from->type.shape.size();
+      if (missing > axis_) return broadcastTo(from, {v->type.dtype, shape, v->type.place});
+      const size_t axis = axis_ - missing;
+      Value* part = from->type.shape[axis] == 1 ? from : slice(b_, from, axis, start_, size_);
+      if (dropped_) {
+        ir::Dims inner = from->type.shape;
+        inner.erase(inner.begin() + static_cast<std::ptrdiff_t>(axis));
+        part = reshaped(b_, part, inner);
+      }
+      return broadcastTo(part, {v->type.dtype, shape, v->type.place});
+    }
+    return reshaped(b_, slice(b_, v, axis_, start_, size_), shape);
+  }
+
+  ir::Dims partOf(ir::Dims shape, size_t axis) const {
+    if (dropped_)
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    else
+      shape[axis] = size_;
+    return shape;
+  }
+
+  Value* broadcastTo(Value* from, const ir::Type& type) {
+    if (from->type.shape == type.shape) return from;
+    return b_.makeTyped(OpKind::Broadcast, {from}, {type}, {{"shape", type.shape}})->result();
+  }
+
+  ir::Builder& b_;
+  size_t axis_;
+  int64_t start_, size_;
+  bool dropped_;
+  std::unordered_map<Value*, Value*> made_;
+};
+
+/// Whether an elementwise tree has at most as many operations as `budget`.
+bool isSmallTree(const Value* v, int& budget) {
+  if (!v->op || !v->op->has(ir::Trait::Elementwise)) return true;
+  if (--budget < 0) return false;
+  return std::all_of(v->op->operands().begin(), v->op->operands().end(),
+                     [&](const Value* o) { return isSmallTree(o, budget); });
 }
 
 /// Reduces `v` along `axis` in two steps; the result has no such axis.
@@ -36,20 +126,15 @@ Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis, const Traits&
   int64_t n = v->type.shape[axis];
   int64_t parts = partsOf(n, t);
   Value* rest = nullptr;
-  if (parts == 0) {
-    // No divisor: equal parts of most of it, and a tail.
-    parts = mostParts(n, t) / 4;
-    ir::Dims starts(v->type.shape.size(), 0);
-    ir::Dims steps(v->type.shape.size(), 1);
-    ir::Dims sizes = v->type.shape;
-    int64_t main = n / parts * parts;
-    starts[axis] = main;
-    sizes[axis] = n - main;
-    Value* tail = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+  if (parts == 0) parts = partsWithTail(n, t);
+  if (n % parts != 0) {
+    const int64_t main = n / parts * parts;
+    int budget = kSmallTree;
+    Value* tail =
+        isSmallTree(v, budget) ? TreePart(b, axis, main, n - main, false).of(v) : slice(b, v, axis, main, n - main);
     rest = b.value(kind, {tail}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
-    starts[axis] = 0;
-    sizes[axis] = main;
-    v = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    if (n - main <= t.unrolled) rest->op->set("unrolled", true);
+    v = slice(b, v, axis, 0, main);
     n = main;
   }
   ir::Dims split = v->type.shape;
@@ -168,57 +253,6 @@ void splitPosition(Op& op, const Traits& t) {
   op.erase();
 }
 
-/// The part of an elementwise tree at position `c` of a small last dim, without that dim. Trees are rebuilt down to
-/// broadcasts and what is in memory.
-class LastDimPart {
- public:
-  LastDimPart(ir::Builder& b, int64_t c) : b_(b), c_(c) {}
-
-  Value* of(Value* v) {
-    if (auto it = made_.find(v); it != made_.end()) return it->second;
-    return made_[v] = make(v);
-  }
-
- private:
-  Value* make(Value* v) {
-    ir::Dims shape(v->type.shape.begin(), v->type.shape.end() - 1);
-    Op* op = v->op;
-    if (op && op->has(ir::Trait::Elementwise)) {
-      std::vector<Value*> operands;
-      for (Value* o : op->operands()) operands.push_back(of(o));
-      std::vector<ir::Builder::NamedAttr> attrs;
-      for (const auto& [name, value] : op->attrs()) attrs.push_back({name, value});
-      ir::Type type = v->type;
-      type.shape = shape;
-      return b_.makeTyped(op->kind, operands, {type}, attrs)->result();
-    }
-    if (op && op->kind == OpKind::Broadcast) {
-      Value* from = op->operand(0);
-      ir::Dims inner = from->type.shape;
-      if (inner.empty())
-        return b_.makeTyped(OpKind::Broadcast, {from}, {{v->type.dtype, shape, v->type.place}}, {{"shape", shape}})
-            ->result();
-      Value* part = inner.back() == 1 ? from : slice(from);
-      inner.pop_back();
-      return b_.broadcastTo(reshaped(b_, part, inner), shape);
-    }
-    return reshaped(b_, slice(v), shape);
-  }
-
-  Value* slice(Value* v) {
-    ir::Dims starts(v->type.shape.size(), 0);
-    ir::Dims steps(v->type.shape.size(), 1);
-    ir::Dims sizes = v->type.shape;
-    starts.back() = c_;
-    sizes.back() = 1;
-    return b_.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
-  }
-
-  ir::Builder& b_;
-  int64_t c_;
-  std::unordered_map<Value*, Value*> made_;
-};
-
 /// Whether the tree repeats something along its last dim, which each position would compute or load again.
 bool repeatsAlongLast(const Value* v, int& budget, const Traits& t) {
   if (--budget < 0 || !v->op) return false;
@@ -232,8 +266,9 @@ bool repeatsAlongLast(const Value* v, int& budget, const Traits& t) {
                      [&](const Value* o) { return repeatsAlongLast(o, budget, t); });
 }
 
-/// sum(x[n, m, 3], axis 1) with a tree that shares work between the three: three reductions over [n, m].
-bool splitLastDim(Op& op, const Traits& t) {
+/// sum(x[n, m, 3], axis 1) with a tree that shares work between the three: three reductions over [n, m], which are
+/// added to `work`.
+bool splitLastDim(Op& op, const Traits& t, std::vector<Op*>& work) {
   const ir::Dims& shape = op.operand(0)->type.shape;
   const auto& axes = op.intsAttr("axes");
   int budget = 32;
@@ -248,8 +283,9 @@ bool splitLastDim(Op& op, const Traits& t) {
   ir::Dims column = op.result()->type.shape;
   column.back() = 1;
   for (int64_t c = 0; c < shape.back(); ++c) {
-    Value* part = LastDimPart(b, c).of(op.operand(0));
+    Value* part = TreePart(b, shape.size() - 1, c, 1, true).of(op.operand(0));
     part = b.value(op.kind, {part}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
+    work.push_back(part->op);
     parts.push_back(reshaped(b, part, column));
   }
   Value* joined = b.value(OpKind::Concat, parts, {{"axis", static_cast<int64_t>(column.size()) - 1}});
@@ -284,7 +320,8 @@ void prepareReductions(ir::Region& region, const Context& c) {
   for (auto& op : region.ops) {
     if (ir::combinerOf(op->kind) || isPosition(op->kind)) work.push_back(op.get());
   }
-  for (Op* op : work) {
+  for (size_t i = 0; i < work.size(); ++i) {
+    Op* op = work[i];
     const Traits& t = c.traitsOf(*op).reductions;
     const ir::Type& from = op->operand(0)->type;
     const ir::Type& to = op->result()->type;
@@ -298,7 +335,7 @@ void prepareReductions(ir::Region& region, const Context& c) {
       if (inSteps && areAdjacent(op->intsAttr("axes"))) splitPosition(*op, t);
       continue;
     }
-    if (count > t.unrolled && splitLastDim(*op, t)) continue;
+    if (count > t.unrolled && splitLastDim(*op, t, work)) continue;
     if (count <= t.unrolled) {
       if (readOnce(op->operand(0)) && results > t.fewResults) op->set("unrolled", true);
     } else if (inSteps) {
