@@ -16,8 +16,8 @@ namespace {
 std::string bounds(const Kernel& k, const Schedule& plan) {
   constexpr int64_t kHeavy = 170, kStreaming = 1024;
   const bool loops = k.kind == Kernel::Kind::Loop;
-  const bool rows = plan.family == Schedule::Family::Rows && (plan.unrolled || !plan.inWarps());
-  if (loops && unrolledCode(k, plan) <= kHeavy && !rows) return decimal(plan.threads);
+  const bool holds = plan.scan || (plan.family == Schedule::Family::Rows && (plan.unrolled || !plan.inWarps()));
+  if (loops && unrolledCode(k, plan) <= kHeavy && !holds) return decimal(plan.threads);
   const bool streams = loops && (plan.family == Schedule::Family::Points || plan.family == Schedule::Family::Flat);
   return decimal(plan.threads) + ", " +
          decimal(streams ? std::max<int64_t>(1, kStreaming / plan.threads) : plan.resident);

@@ -101,7 +101,9 @@ std::optional<Schedule> scanSchedule(const Kernel& k) {
   if (ordered || length < kLeastColumn || points >= kManyColumns) return std::nullopt;
   s.family = Schedule::Family::Columns;
   s.team = 8;
-  const int64_t most = cost > kLongCode / kRows ? s.team : kWarp;  // of 1,024 threads each has 64 registers
+  // Of 1,024 threads each has 64 registers, too few for the loops of several stages.
+  const auto scans = std::count_if(k.stages.begin(), k.stages.end(), isScan);
+  const int64_t most = cost > kLongCode / kRows ? s.team : scans > 1 ? kWarp / 2 : kWarp;
   while (s.team < most && points * s.team < kManyThreads && length > kRows * s.team) s.team *= 2;
   s.threads = static_cast<uint32_t>(kWarp * s.team);
   s.ahead = ahead(std::min<int64_t>(kRows, (length + s.team - 1) / s.team), 1);

@@ -220,13 +220,13 @@ uint64_t WideSort::bytes() const {
 
 std::vector<Schedule> WideSort::functions() const {
   constexpr int64_t kScanBlocks = 32;  // of a row
-  constexpr int kResident = 4;         // each waits at several barriers for a tile
   Schedule all;
   all.threads = kMostThreads;
   all.blocks = static_cast<uint32_t>(rows * share());
   std::vector<Schedule> functions(kSteps, all);
   functions[Begin].blocks = 1;
-  functions[Move].resident = kResident;
+  // Each waits at several barriers for a tile, but has 128 registers.
+  functions[Move].resident = 2;
   functions[Scan].blocks = static_cast<uint32_t>(rows * kScanBlocks);
   return functions;
 }
