@@ -84,6 +84,14 @@ def rows():
         yield Workload(f"columns max {r}x{c}", [("x", (r, c))], ["max(exp(x), axis: 0)"], 4 * n + 4 * c, bars=MOVED)
         yield Workload(f"columns scan {r}x{c}", [("x", (r, c))], ["cumsum(x, axis: 0)"], 8 * n, bars=MOVED)
         yield Workload(f"columns batch norm {r}x{c}", [("x", (r, c))], ["(x - mean(x, axis: 0)) / sqrt(variance(x, axis: 0) + 1e-5)"], 8 * n, bars={})
+    for c in (2, 3, 7, 10, 16, 31, 64, 127, 255):
+        r = -(-1500000 // c)
+        n = r * c
+        yield Workload(f"columns, tall, sum {r}x{c}", [("x", (r, c))], ["sum(x, axis: 0)"], 4 * n, bars={"bytes": 1.05, "ratio": 2.5})
+        yield Workload(f"columns, tall, variance {r}x{c}", [("x", (r, c))], ["variance(x, axis: 0)"], 8 * n, bars={"bytes": 1.05, "ratio": 2.5})
+        yield Workload(f"columns, tall, maximum of exp {r}x{c}", [("x", (r, c))], ["max(exp(x), axis: 0)"], 4 * n, bars={"bytes": 1.05})
+        yield Workload(f"columns, tall, sums of softmax {r}x{c}", [("x", (r, c))], ["sum(softmax(x, axis: -1), axis: 0)"], 4 * n, bars={})
+        yield Workload(f"columns, tall, batch norm {r}x{c}", [("x", (r, c))], ["(x - mean(x, axis: 0)) / sqrt(variance(x, axis: 0) + 1e-5)"], 12 * n, bars={"bytes": 1.35})
 
 
 def transposes():
