@@ -60,6 +60,8 @@ class Analysis {
       Op& op = *opPtr;
       Node n;
       n.role = role(op);
+      hasLarge_ =
+          hasLarge_ || std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return isLarge(*r); });
       n.position = position++;
       n.segment = segment;
       if (op.kind == OpKind::UpdateSlice && updatesInPlace(op)) n.role = Role::Update;
@@ -190,9 +192,12 @@ class Analysis {
     (n->role == Role::PassThrough ? n->foreign : n->materialised) = true;
   }
 
-  void evaluate(const Value* v, const Node& by, bool repeated, bool reduced) {
+  /// `op`, whose node is `by`, reads `v`.
+  void evaluate(const Value* v, const Op& op, const Node& by, bool repeated, bool reduced) {
     Node* n = nodeOf(v);
     if (!n) return;
+    const bool within = by.inlined || (by.role == Role::PassThrough && !by.root);
+    if (hasLarge_) addPlaces(n->places, placesOfOperands(op, within ? by.places : EvaluationPlaces{{&op, 0, {}}}));
     n->uses += by.inlined || by.role == Role::PassThrough ? by.uses : 1;
     n->repeated |= repeated;
     n->reduced |= reduced;
@@ -209,18 +214,18 @@ class Analysis {
     bool repeated = keep && n.repeated;
     bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
     if (n.role == Role::PassThrough) {
-      for (const Value* v : op.operands()) evaluate(v, n, repeated || runsOften(op), reduced);
+      for (const Value* v : op.operands()) evaluate(v, op, n, repeated || runsOften(op), reduced);
     } else if (op.has(Trait::Gathers)) {
       view(op.operand(0));
       bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
-      for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), n, repeated || spread, reduced);
+      for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), op, n, repeated || spread, reduced);
     } else if (op.kind == OpKind::Matmul) {
-      for (const Value* v : op.operands()) evaluate(v, n, true, true);
+      for (const Value* v : op.operands()) evaluate(v, op, n, true, true);
     } else {
       for (size_t i = 0; i < op.operandCount(); ++i) {
         const Value* v = op.operand(i);
         bool spread = v->type.rank() == 0 && op.result()->type.rank() > 0 && n.role == Role::Pointwise;
-        evaluate(v, n, repeated || spread, reduced);
+        evaluate(v, op, n, repeated || spread, reduced);
       }
     }
   }
@@ -268,7 +273,7 @@ class Analysis {
             factor(op, i);
           } else {
             if (isElsewhere(*v, deviceOf(op))) materialise(v);
-            evaluate(v, n, true, true);
+            evaluate(v, op, n, true, true);
           }
         }
         return;
@@ -285,7 +290,7 @@ class Analysis {
       case Role::Scan:
         if (unused(op, n)) return;
         n.root = true;
-        evaluate(op.operand(0), n, false, true);
+        evaluate(op.operand(0), op, n, false, true);
         if (op.operandCount() > 1) materialise(op.operand(1));
         return;
       case Role::Pointwise:
@@ -369,7 +374,7 @@ class Analysis {
       const Node* o = nodeOf(v);
       if (o && !isElsewhere(*v, deviceOf(op)) && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) &&
           !readsWritten(v, op, n.position)) {
-        evaluate(v, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
+        evaluate(v, op, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
       } else {
         materialise(v);
       }
@@ -416,11 +421,25 @@ class Analysis {
     });
   }
 
+  /// Large tensors. What such a tensor consists of goes where it goes.
+  bool isBetterRepeated(const Op& op, const Node& n) {
+    if (n.follows) return true;
+    const auto followers = betterRepeated(op, n.places, [&](const Value& v) {
+      const Node* of = nodeOf(&v);
+      if (of == nullptr || of->materialised || of->viewed || of->foreign) return false;
+      return of->role == Role::PassThrough ||
+             (of->role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.op->has(Trait::Cheap));
+    });
+    for (const Op* follower : followers.value_or(std::vector<const Op*>{})) nodes_.at(follower).follows = true;
+    return followers.has_value();
+  }
+
   void decide(Op& op, Node& n) {
     bool mustStore = !c_.fuse || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
     bool once = n.uses == 1 && !n.repeated;
     const bool mayRepeat = !n.reads && n.cost <= c_.traitsOf(op).indexOps;
     bool cheap = (n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated) || mayRepeat;
+    if (!mustStore && !once && !cheap && !n.repeated) cheap = isBetterRepeated(op, n);
     // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
     if (n.reduced && op.has(Trait::Piecewise)) mustStore = true;
     n.inlined = !mustStore && (once || cheap);
@@ -432,6 +451,7 @@ class Analysis {
   const Context& c_;
   const Copies& copies_;
   Nodes& nodes_;
+  bool hasLarge_ = false;
 };
 
 }  // namespace

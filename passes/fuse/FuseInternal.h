@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "passes/Passes.h"
+#include "passes/fuse/FuseRepeats.h"
 
 namespace tenc::passes::fusion {
 
@@ -49,6 +50,8 @@ struct Node {
   bool reduced = false;       ///< evaluated under a reduction or in the epilogue of a product
   bool alias = false;         ///< a materialised pass-through that is a view of its operand
   int uses = 0;               ///< evaluations, counted through what is inlined
+  EvaluationPlaces places;    ///< where they are
+  bool follows = false;       ///< a part of something that is recomputed by its consumers, and of nothing else
   int budget = 0;             ///< ops already inlined between here and the root
   bool inlined = false;       ///< recomputed by its consumers
   bool root = false;          ///< member of a group
