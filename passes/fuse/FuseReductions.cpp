@@ -286,7 +286,11 @@ bool splitLastDim(Op& op, const Traits& t, std::vector<Op*>& work) {
     Value* part = TreePart(b, shape.size() - 1, c, 1, true).of(op.operand(0));
     part = b.value(op.kind, {part}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
     work.push_back(part->op);
-    parts.push_back(reshaped(b, part, column));
+    // A number has no device, a tensor of one does.
+    const ir::Type type{part->type.dtype, column, op.result()->type.place};
+    parts.push_back(part->type.shape == column
+                        ? part
+                        : b.makeTyped(OpKind::Reshape, {part}, {type}, {{"shape", column}})->result());
   }
   Value* joined = b.value(OpKind::Concat, parts, {{"axis", static_cast<int64_t>(column.size()) - 1}});
   joined->name = op.result()->name;
