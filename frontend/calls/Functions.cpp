@@ -11,6 +11,7 @@
 #include "frontend/calls/Instances.h"
 #include "frontend/calls/Overloads.h"
 #include "frontend/expressions/Expressions.h"
+#include "frontend/habits/Hidden.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Sizes.h"
@@ -43,6 +44,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
       auto d = context_.error(Code::E0204, span, std::move(message));
       d.note(decl.stmt->name.span, "it is " + overloads_.signatureText(decl));
       if (help) help(d);
+      if (const std::string hidden = hiddenBy(decl); !hidden.empty()) d.help(hidden);
     }
     ok = false;
     otherwise |= !help;
@@ -140,7 +142,8 @@ bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool 
 bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
   const ast::Stmt& s = *call.decl.stmt;
   const ast::FnParam& p = s.params[i];
-  const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  who.help = hiddenBy(call.decl);
   Val& value = call.values[i];
   value = p.type ? unifier_.unify(*p.type, v, call.generics, who) : v;
   // A number that is known stays known, as one of a `const` with a written type does.

@@ -117,13 +117,47 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   return true;
 }
 
-bool Habits::startsTraining(const ast::Expr& call) {
+namespace {
+/// Whether one of the functions may take so many values.
+bool takesSoMany(const Val& f, size_t count) {
+  if (!f.is(Val::Kind::Function) || f.fn->kind != FnValue::Kind::Overloads) return false;
+  return std::ranges::any_of(f.fn->overloads, [count](const FnDecl* d) {
+    const auto& all = d->stmt->params;
+    const auto needed = std::ranges::count_if(all, [](const ast::FnParam& p) { return !p.otherwise; });
+    return static_cast<size_t>(needed) <= count && count <= all.size();
+  });
+}
+
+/// A bool, as TL or Python writes it.
+bool isBool(const ast::Argument& a) {
+  if (!a.value || a.rangeEnd) return false;
+  if (a.value->kind == ExprKind::Bool) return true;
+  const syntax::Familiar* known = a.value->kind == ExprKind::Name ? syntax::familiarName(a.value->text) : nullptr;
+  return known && known->keyword;
+}
+}  // namespace
+
+bool Habits::movesOtherwise(const ast::Expr& call) {
+  Translation translation(context_, scopes_);
+  const auto known = translation.call(call);
+  if (!known) return false;
+  context_.error(Code::E0204, call.span, "`.to` takes a device alone").help(known->help, translation.edits(*known));
+  return true;
+}
+
+bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optional<Val>& own) {
+  const ast::Expr& member = *call.args[0];
+  const syntax::Familiar* known = syntax::familiarName(member.text);
+  if (!known || !known->nothing || !known->ofNetwork || !base.isTree()) return false;
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
-  if (!s || s->kind != ast::Stmt::Kind::Expr || s->value.get() != &call) return false;
-  context_.error(Code::E0206, call.args[0]->opSpan, "a network has no mode of training")
-      .help("what calls it says so: `nn.train(m, x)` where it is trained, `m(x)` else",
-            {syntax::removed(context_.sources, s->span)});
+  const bool whole = s && s->kind == ast::Stmt::Kind::Expr && s->value.get() == &call;
+  if (!whole || !std::ranges::all_of(call.arguments, isBool)) return false;
+  if (own && own->is(Val::Kind::Function) && takesSoMany(*own, 1 + call.arguments.size())) return false;
+  context_
+      .error(Code::E0206, member.opSpan,
+             describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
+      .help(std::string(known->help), {syntax::removed(context_.sources, s->span)});
   return true;
 }
 
@@ -238,6 +272,8 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(ownNameHelp(name));
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
+  else if (known && !known->layer && layer && !known->help.empty())
+    d.help(std::string(known->help));
   else if (part && !part->layer && layer && !(known && known->layer))
     d.help(std::string(part->help));
   else if (layer)

@@ -67,6 +67,17 @@ std::vector<Edit> asTuple(const SourceManager& sources, Span array) {
           {{array.file, array.end - 1, array.end}, isOne ? ",)" : ")"}};
 }
 
+std::vector<Edit> movedToUnit(const SourceManager& sources, const Val& x, const Val& range) {
+  const bool floats = x.is(Val::Kind::Tensor) && ir::isFloat(x.tensor->type.dtype);
+  if (!floats || !x.span.valid() || !range.span.valid() || !sources.text(range.span).starts_with('(')) return {};
+  const auto operand = [&](Span s) {
+    const std::string text(sources.text(s));
+    return text.find_first_of(" +-*/|") == std::string::npos ? text : "(" + text + ")";
+  };
+  const std::string lo = operand(range.elems[0].span), hi = operand(range.elems[1].span);
+  return {{x.span, "(" + operand(x.span) + " - " + lo + ") / (" + hi + " - " + lo + ")"}, {range.span, "(0.0, 1.0)"}};
+}
+
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
   if (!base.span.valid()) return {};
   const std::string text(sources.text(base.span));
@@ -170,9 +181,15 @@ std::optional<Help> updatedAt(Context& context, Span member) {
 }
 
 std::optional<Help> partOfPair(Context& context, const Val& base, Span member, std::string_view name) {
+  const std::span<const syntax::FamiliarPart> parts = syntax::familiarParts();
+  const auto isPart = [&](const syntax::FamiliarPart& p) {
+    return p.name == name && base.is(Val::Kind::Tuple) && p.parts == base.elems.size();
+  };
+  if (const auto part = std::ranges::find_if(parts, isPart); part != parts.end())
+    return Help{"parts of a tuple have numbers, or names where it is bound: `let (a, b) = ...`",
+                {{member, std::to_string(part->place)}}};
   if (name != "values" && name != "indices") return std::nullopt;
   const std::string said = "`topk` gives a tuple, `sort` the values alone and `argsort` their indices";
-  if (base.is(Val::Kind::Tuple) && base.elems.size() == 2) return Help{said, {{member, name == "values" ? "0" : "1"}}};
   const ast::File* file = fileOf(context);
   const ast::Expr* taken = nullptr;
   TreeVisitor visitor;
@@ -366,12 +383,13 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
 
 std::optional<Help> optionLeftOut(Context& context, Span argument, const std::string& name) {
   const syntax::Familiar* option = syntax::familiarOption(name);
-  const ast::File* file = option && option->nothing ? fileOf(context) : nullptr;
+  const ast::File* file = option && (option->nothing || !option->nothingAs.empty()) ? fileOf(context) : nullptr;
   const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
   if (!call) return std::nullopt;
   const auto& all = call->arguments;
   const auto it = std::find_if(all.begin(), all.end(), [&](const ast::Argument& a) { return a.span == argument; });
-  if (it == all.end()) return std::nullopt;
+  if (it == all.end() || !it->value || !syntax::meansNothing(*option, textOf(context, it->value->span)))
+    return std::nullopt;
   Span taken = argument;
   if (it != all.begin())
     taken.begin = std::prev(it)->span.end;

@@ -53,6 +53,17 @@ const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::K
   return found;
 }
 
+const ast::Expr* expressionAt(const ast::File& file, Span span) {
+  const ast::Expr* found = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.span == span) found = &e;
+    return true;
+  };
+  visitAll(file, visitor);
+  return found;
+}
+
 size_t timesNamed(const ast::File& file, std::string_view name) {
   size_t times = 0;
   TreeVisitor visitor;

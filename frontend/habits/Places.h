@@ -16,6 +16,8 @@ struct StatementPlace {
 StatementPlace placeIn(const ast::File& file, Span part);
 /// The innermost call, or index expression, that has the span in it; null for none.
 const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind);
+/// The expression that has this span; null for none.
+const ast::Expr* expressionAt(const ast::File& file, Span span);
 /// How often a name stands in the file as an expression.
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.

@@ -222,6 +222,16 @@ std::vector<int64_t> Translation::shapeOf(const ast::Expr& value) const {
   return {};
 }
 
+namespace {
+/// `np.array` and its kin, which give what they are given.
+bool isValueItself(const ast::Expr& callee) {
+  const auto calls = syntax::familiarCalls(callee.text);
+  return std::ranges::any_of(calls, [](const syntax::FamiliarCall& c) {
+    return c.operands == 1 && c.form == syntax::FamiliarCall::Form::Function && c.pattern == "#1";
+  });
+}
+}  // namespace
+
 int Translation::rankOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;
   if (value.kind == ExprKind::Name) {
@@ -232,7 +242,9 @@ int Translation::rankOf(const ast::Expr& value) const {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
     return part < 0 ? -1 : 1 + part;
   }
-  if (value.kind != ExprKind::Call || value.args[0]->kind != ExprKind::Name || value.arguments.empty()) return -1;
+  if (value.kind != ExprKind::Call || value.arguments.empty()) return -1;
+  if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
+  if (value.args[0]->kind != ExprKind::Name) return -1;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
   const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
   const ast::Expr* shape = value.arguments[0].value.get();
@@ -305,13 +317,14 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
     std::string option = a.name;
     const syntax::Familiar* known = option.empty() ? nullptr : syntax::familiarOption(option);
     if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
+    if (known != nullptr && !has(option) && syntax::meansNothing(*known, a.text)) continue;
     if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr &&
         (a.number || (!a.parts.empty() && a.text.starts_with("("))))
       option = "axis";
     std::string value = a.text;
     if (option == "dtype" && value.size() > 2 && value.front() == '"')
       if (const std::string dtype = nameOf(value.substr(1, value.size() - 2)); !dtype.empty()) value = dtype;
-    text += (i == 0 ? "" : ", ") + (option.empty() ? "" : option + ": ") + value;
+    text += (text.ends_with('(') ? "" : ", ") + (option.empty() ? "" : option + ": ") + value;
   }
   return text + ")";
 }

@@ -55,7 +55,10 @@ bool Units::declareOnce(Unit& unit, const ast::Name& name) {
 bool Units::isImported(const Unit& unit, const ast::Name& name) {
   const auto it = unit.imported.find(name.text);
   if (it == unit.imported.end()) return false;
-  context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice").note(it->second, "imported here");
+  auto d = context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice");
+  d.note(it->second, "imported here");
+  if (const auto from = unit.names.find(name.text); from != unit.names.end())
+    d.help("import the module as a whole, and write `" + from->second.first->name + "." + from->second.second + "`");
   return true;
 }
 

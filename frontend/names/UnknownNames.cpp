@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "frontend/Context.h"
-#include "frontend/StdModules.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
@@ -15,12 +14,12 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Library.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
-#include "syntax/Outline.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -114,19 +113,6 @@ bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name)
 bool isReceiver(const ast::File& file, Span span) {
   const ast::Expr* member = expressionAround(file, span, ast::Expr::Kind::Member);
   return member && member->args[0]->span == span;
-}
-
-/// The module of the library that has a function of that name: one that is imported, or the only one.
-std::string moduleWith(const Unit& unit, std::string_view name) {
-  std::string found;
-  bool several = false;
-  for (const std::string_view module : stdModuleNames()) {
-    if (!syntax::Outline(*stdModule(module)).describes(name)) continue;
-    if (unit.modules.contains(module)) return std::string(module);
-    several = several || !found.empty();
-    found = module;
-  }
-  return several ? "" : found;
 }
 
 /// The statement that assigns what a call gives to the name at `target`; null for none.

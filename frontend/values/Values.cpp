@@ -251,7 +251,8 @@ std::string describe(const Val& v) {
     case Val::Kind::DType: return "the dtype " + std::string(ir::name(v.dtype));
     case Val::Kind::Device: return v.device.name.empty() ? "a device" : "the device " + v.device.name;
     case Val::Kind::Tensor: return ir::toString(v.tensor->type);
-    case Val::Kind::Array: return "an array of " + std::to_string(v.elems.size());
+    case Val::Kind::Array:
+      return "an array of " + std::to_string(v.elems.size()) + (v.elems.size() == 1 ? " value" : " values");
     case Val::Kind::Tuple: return "(" + elementsText(v) + ")";
     case Val::Kind::List:
       return v.elems.empty() ? "an empty list"
