@@ -129,7 +129,9 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   if (d && (d->kind == Declaration::Kind::Generic || d->kind == Declaration::Kind::Parameter)) {
     const auto bound = g.bound.find(d->name);
     if (bound != g.bound.end()) return bound->second.is(Val::Kind::Device) ? bound->second.device.name : "";
-    if (d->kind == Declaration::Kind::Generic) return "$" + d->name;
+    const Binding* local = context_.frame().bound(d->span);
+    const bool byValue = local && local->value.device.of && local->value.device.name.empty();
+    if (d->kind == Declaration::Kind::Generic || byValue) return "$" + d->name;
   }
   // Other names are those of the unit in whose scope the type is read.
   if (g.unit != context_.frame().unit && !g.locals) {

@@ -213,8 +213,9 @@ DeviceRef PlacingOps::written(const std::string& place) const {
   if (place.starts_with('$')) {
     for (const Scope& scope : context_.frame().scopes) {
       for (const auto& [name, binding] : scope.names) {
-        const Val& v = binding.value;
-        if (v.is(Val::Kind::Device) && v.device.name == place) return v.device;
+        const DeviceRef& d = binding.value.device;
+        if (!binding.value.is(Val::Kind::Device)) continue;
+        if (d.name == place || (d.name.empty() && d.of && place == "$" + name)) return d;
       }
     }
   }

@@ -27,6 +27,26 @@ Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) 
   return rebuild(like, leaves);
 }
 
+Val withoutDeviceNames(const Val& v) {
+  const std::function<Val(const Val&, bool)> unnamed = [&](const Val& x, bool captured) -> Val {
+    Val r = x;
+    if (captured && x.device.of && x.device.name.starts_with('$')) r.device.name.clear();
+    for (size_t i = 0; x.isTree() && holdsFunction(x) && i < x.elems.size(); ++i) {
+      Val part = unnamed(x.elems[i], captured);
+      if (!part.isIdentical(x.elems[i])) r.elems.edit()[i] = std::move(part);
+    }
+    if (!x.fn || tensorsIn(*x.fn) == 0) return r;
+    auto f = std::make_shared<FnValue>(*x.fn);
+    for (auto& [name, value] : f->captures) value = unnamed(value, true);
+    if (f->receiver) f->receiver = std::make_shared<Val>(unnamed(*f->receiver, true));
+    for (Val& e : f->inner) e = unnamed(e, true);
+    for (auto& [name, value] : f->options) value = unnamed(value, true);
+    r.fn = std::move(f);
+    return r;
+  };
+  return holdsFunction(v) ? unnamed(v, false) : v;
+}
+
 bool sameTypes(const Val& a, const Val& b) {
   if (!sameStructure(a, b)) return false;
   std::vector<ir::Value*> x, y;
