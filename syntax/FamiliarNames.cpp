@@ -41,6 +41,9 @@ constexpr std::string_view kTrapezoid = "write `sum((y[1:] + y[:-1]) / 2.0) * dx
 constexpr std::string_view kEnvironment =
     "TL calls no other language: an environment is a function from a state and an action to the next state and a "
     "reward";
+constexpr std::string_view kTables = "a table of numbers is read by `load_csv(\"data.csv\")`";
+constexpr std::string_view kSaved = "tensors and trees of them are written by `save(\"m.safetensors\", m)`";
+constexpr std::string_view kDatasets = "data is read from files: `load(\"x.npy\")`, `load_csv(\"data.csv\")`";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
 
 constexpr Familiar kNames[] = {
@@ -285,6 +288,7 @@ constexpr Familiar kNames[] = {
      .ofNetwork = true},
     {.name = "state_dict",
      .help = "a model is a tree: `save(\"m.safetensors\", m)` writes all its parameters",
+     .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}},
      .ofNetwork = true},
     {.name = "load_state_dict",
      .help = "a model is read with its type: `let m: Mlp = load(\"m.safetensors\")`",
@@ -407,6 +411,16 @@ constexpr Familiar kNames[] = {
     {.name = "kaiming_normal_", .help = kWeights},
     {.name = "xavier_uniform_", .help = kWeights},
     {.name = "xavier_normal_", .help = kWeights},
+    {.name = "pd", .help = kTables, .prefix = true},
+    {.name = "pandas", .help = kTables, .prefix = true},
+    {.name = "csv", .help = kTables},
+    {.name = "DataFrame",
+     .help = "a table is a tensor of its numbers, and a struct of its columns where those differ in dtype"},
+    {.name = "argparse", .help = "options of the command line are `param`s: `param lr: f32 = 0.1`, `--lr 0.3`"},
+    {.name = "pickle", .help = kSaved},
+    {.name = "json", .help = kSaved},
+    {.name = "torchvision", .help = kDatasets},
+    {.name = "sklearn", .help = kDatasets},
     {.name = "plt", .help = "TL draws no charts: `save(\"x.npy\", x)` hands values to a program that does"},
     {.name = "lr_scheduler",
      .help = "rates follow from the step: `optim.cosine(step, total, peak)`, `optim.warmup(step, 100)`"},

@@ -462,8 +462,8 @@ class Helper : private SyntaxView {
 
   /// The reserved words that programs in other languages call values by.
   static bool isNameElsewhere(const std::string& word) {
-    static constexpr std::array<std::string_view, 10> kWords = {"state", "type",  "by",     "test",   "bench",
-                                                                "param", "const", "static", "device", "new"};
+    static constexpr std::array<std::string_view, 11> kWords = {"state", "type",   "by",     "test", "bench", "param",
+                                                                "const", "static", "device", "new",  "var"};
     return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
   }
 

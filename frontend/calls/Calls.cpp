@@ -92,7 +92,7 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
       return devices_.noDevice(e.arguments[0].value->text, e.arguments[0].value->span);
     }
     Val base = expressions_.eval(*callee.args[0]);
-    if (habits_.setsMode(e, base, names_.lookup(callee.opSpan))) return context_.lost();
+    if (habits_.setsMode(e, base, names_.lookupMethod(callee.opSpan))) return context_.lost();
     CallArgs args = evalArguments(e);
     args.expected = expected;
     if (piped) prepend(args, *piped);
@@ -157,7 +157,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (base.is(Kind::Tuple) && !name.empty() && std::isdigit(static_cast<unsigned char>(name[0]))) {
     return this->call(members_.fieldOf(base, name, member.opSpan), args);
   }
-  auto f = names_.lookup(member.opSpan);
+  auto f = names_.lookupMethod(member.opSpan);
   if (f) f = placing_.keepCaptures(*f);
   if (f && f->is(Kind::Function) && base.is(Kind::Struct)) {
     const std::vector<const FnDecl*> own = ownFunctions(base, name);

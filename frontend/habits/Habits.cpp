@@ -175,8 +175,7 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
     }
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
 }
 
 bool Habits::throughBuiltIn(const ast::Expr& call) {

@@ -35,11 +35,13 @@ std::vector<Edit> renamed(const ast::File& file, const Resolution& resolution, c
   visitor.onExpression = [&](const ast::Expr& e) {
     open = open || e.text == other;
     for (const ast::Argument& a : e.arguments) open = open || (a.name && a.name->text == variable.name);
-    if (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name) called.insert(e.args[0]->span.begin);
+    const bool pipe = e.kind == ExprKind::Binary && e.text == "|>";
+    const size_t callee = pipe ? 1 : 0;
+    if ((pipe || e.kind == ExprKind::Call) && e.args[callee]->kind == ExprKind::Name)
+      called.insert(e.args[callee]->span.begin);
     return true;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   if (open) return {};
   std::vector<Edit> edits{{variable.span, other}};
   for (const Use& use : resolution.usesOf(variable))

@@ -101,24 +101,15 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
     return Help{said, {{s.span, x + " = where(" + mask + ", " + value + ", " + x + ")"}}};
   }
   // What reduces it: `x[mask].sum()`, `sum(x[mask])`.
-  const ast::Expr* reduced = nullptr;
-  std::string name;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call) return true;
+  const ast::Expr* reduced = expressionAround(*file, index->span, [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return false;
     const ast::Expr& callee = *e.args[0];
-    const bool method = callee.kind == ExprKind::Member && callee.args[0].get() == index && e.arguments.empty();
-    const bool function = callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
-                          e.arguments[0].value.get() == index;
-    if (method || function) {
-      reduced = &e;
-      name = callee.text;
-    }
-    return true;
-  };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+    if (callee.kind == ExprKind::Member) return callee.args[0].get() == index && e.arguments.empty();
+    return callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
+           e.arguments[0].value.get() == index;
+  });
   if (!reduced) return std::nullopt;
+  const std::string& name = reduced->args[0]->text;
   const auto chosen = [&](const std::string& other) { return "where(" + mask + ", " + x + ", " + other + ")"; };
   std::string text;
   if (name == "sum") text = "sum(" + chosen("0") + ")";
@@ -143,18 +134,12 @@ std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span
 
 std::optional<Help> updatedAt(Context& context, Span member) {
   const ast::File* file = fileOf(context);
-  const ast::Expr* call = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return true;
+  const auto updates = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return false;
     const ast::Expr& index = *e.args[0]->args[0];
-    if (index.kind == ExprKind::Index && index.args[0]->kind == ExprKind::Member && index.args[0]->opSpan == member)
-      call = &e;
-    return true;
+    return index.kind == ExprKind::Index && index.args[0]->kind == ExprKind::Member && index.args[0]->opSpan == member;
   };
-  if (!file) return std::nullopt;
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  const ast::Expr* call = file ? expressionAround(*file, member, updates) : nullptr;
   if (!call || call->arguments.size() != 1 || call->arguments[0].name || !call->arguments[0].value) return std::nullopt;
   const std::string& name = call->args[0]->text;
   const std::string sign = name == "set"                         ? " = "
@@ -191,16 +176,8 @@ std::optional<Help> partOfPair(Context& context, const Val& base, Span member, s
   if (name != "values" && name != "indices") return std::nullopt;
   const std::string said = "`topk` gives a tuple, `sort` the values alone and `argsort` their indices";
   const ast::File* file = fileOf(context);
-  const ast::Expr* taken = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ExprKind::Member && e.opSpan == member) taken = &e;
-    return true;
-  };
-  if (!file) return std::nullopt;
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
-  if (!taken || taken->args[0]->kind != ExprKind::Call) return std::nullopt;
+  const ast::Expr* taken = file ? expressionAround(*file, member, ExprKind::Member) : nullptr;
+  if (!taken || taken->opSpan != member || taken->args[0]->kind != ExprKind::Call) return std::nullopt;
   const ast::Expr& callee = *taken->args[0]->args[0];
   if (callee.text != "sort") return std::nullopt;
   std::vector<Edit> edits{{Span{member.file, taken->args[0]->span.end, taken->span.end}, ""}};
@@ -254,8 +231,7 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
     appends += other ? 1 : 0;
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
   if (!together || appends != 1) return std::nullopt;
   const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
   const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
@@ -370,8 +346,7 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
     edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, std::move(text)});
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
   if (edits.size() == 1) {  // there is no step yet: they wait in a comment
     if (!syntax::endsLine(context.sources, call->span)) return std::nullopt;
     std::string all;

@@ -171,8 +171,7 @@ bool trainsOtherwise(const ast::File& file) {
     for (const ast::Argument& a : e.arguments) found = found || (a.name && isOne(a.name->text));
     return !found;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   return found;
 }
 

@@ -101,15 +101,9 @@ int partTaken(const ast::Expr& e) {
 
 /// The expression of the file that takes one part of what the call gives; null for none.
 const ast::Expr* takerOf(const ast::File& file, const ast::Expr& call) {
-  const ast::Expr* found = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (!e.args.empty() && e.args[0].get() == &call && partTaken(e) >= 0) found = &e;
-    return found == nullptr;
-  };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s && !found) visitor.visit(*s);
-  return found;
+  return expressionAround(file, call.span, [&](const ast::Expr& e) {
+    return !e.args.empty() && e.args[0].get() == &call && partTaken(e) >= 0;
+  });
 }
 }  // namespace
 
@@ -230,6 +224,13 @@ bool isValueItself(const ast::Expr& callee) {
     return c.operands == 1 && c.form == syntax::FamiliarCall::Form::Function && c.pattern == "#1";
   });
 }
+/// `len`, and what else gives a size.
+bool isLength(const ast::Expr& callee) {
+  const auto calls = syntax::familiarCalls(callee.text);
+  return callee.kind == ExprKind::Name && std::ranges::any_of(calls, [](const syntax::FamiliarCall& c) {
+           return c.operands == 1 && c.pattern.ends_with(".shape[0]");
+         });
+}
 }  // namespace
 
 int Translation::rankOf(const ast::Expr& value) const {
@@ -242,7 +243,10 @@ int Translation::rankOf(const ast::Expr& value) const {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
     return part < 0 ? -1 : 1 + part;
   }
+  if (value.kind == ExprKind::Index && value.args[0]->kind == ExprKind::Member && value.args[0]->text == "shape")
+    return value.subscripts.size() == 1 && value.subscripts[0].index ? 0 : -1;
   if (value.kind != ExprKind::Call || value.arguments.empty()) return -1;
+  if (isLength(*value.args[0])) return 0;
   if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
   if (value.args[0]->kind != ExprKind::Name) return -1;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
@@ -480,8 +484,7 @@ void Translation::readThrough(const TranslatedCall& call, std::vector<Edit>& edi
     if (reads && e.span.begin >= call.whole.end) edits.push_back({e.args[0]->span, call.readThrough});
     return true;
   };
-  for (const ast::StmtPtr& statement : file->statements)
-    if (statement) visitor.visit(*statement);
+  visitor.visit(*file);
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

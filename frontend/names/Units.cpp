@@ -355,8 +355,11 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
       const auto instead = syntax::importedInstead(path, {});
       if (statement && instead) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
-        d.help(instead->empty() ? "operations have no prefix, and nothing is imported for them"
-                                : "write `" + *instead + "`",
+        const syntax::Familiar* known = syntax::familiarName(path);
+        const bool told = known && !known->help.empty() && !known->prefix && syntax::familiarCalls(path).empty();
+        d.help(!instead->empty() ? "write `" + *instead + "`"
+               : told            ? std::string(known->help)
+                                 : "operations have no prefix, and nothing is imported for them",
                {instead->empty() ? gone : Edit{statement->span, *instead}});
         modules_[key] = nullptr;
         return nullptr;

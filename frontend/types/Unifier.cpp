@@ -111,7 +111,14 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
                                 (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
     who.explain(d);
     const bool isNumber = t.args.empty();
-    if (v.span.valid() && (!isNumber || type.shape.empty())) d.help("`" + asked + "(...)` converts");
+    // An edit where nothing is lost.
+    const bool exact = ir::isFloat(*declared) && type.dtype != ir::DType::Bool &&
+                       (ir::isInt(type.dtype) || ir::byteSize(*declared) > ir::byteSize(type.dtype));
+    const std::string written(v.span.valid() ? context_.sources.text(v.span) : "");
+    const bool isWhole = !written.empty() && written.find('\n') == std::string::npos && !who.isDeclaration;
+    if (v.span.valid() && (!isNumber || type.shape.empty()))
+      d.help("`" + asked + "(...)` converts",
+             exact && isWhole ? std::vector<Edit>{{v.span, asked + "(" + written + ")"}} : std::vector<Edit>{});
     return d;
   }
   Target of = who;

@@ -39,7 +39,7 @@ bool mayBeStatic(const ast::Stmt& loop) {
 /// A value of a `param`, and one that it is given for a run.
 std::array<std::string_view, 2> valuesOf(ir::DType t) {
   if (t == ir::DType::Bool) return {"true", "false"};
-  return ir::isFloat(t) ? std::array<std::string_view, 2>{"0.5", "0.1"} : std::array<std::string_view, 2>{"3", "5"};
+  return ir::isFloat(t) ? std::array<std::string_view, 2>{"0.5", "0.1"} : std::array<std::string_view, 2>{"1", "2"};
 }
 
 /// `name`: of the value of dtype `t`; null for what has none that can be changed. Whether that would make it known.

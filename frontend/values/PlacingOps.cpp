@@ -183,7 +183,7 @@ void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
 }
 
 Val PlacingOps::checkPins(const Val& v, const Pins& pins, const PartName& what, Span span) {
-  if (v.poison() || (!pins.named() && pins.parts.empty())) return v;
+  if (v.poison() || !pins.any()) return v;
   if (!pins.named()) {
     Val r = v;
     for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {

@@ -175,14 +175,11 @@ const Pins* pinsOfPart(const Val& v, const Pins* own, size_t i) {
 }
 
 Pins pinsOf(const Ty& t) {
-  Pins pins{t.place, {}};
-  if (t.kind != Ty::Kind::Tuple && t.kind != Ty::Kind::List) return pins;
-  bool any = false;
-  for (const Ty& e : t.elems) {
-    pins.parts.push_back(pinsOf(e));
-    any = any || pins.parts.back().named() || !pins.parts.back().parts.empty();
-  }
-  if (!any) pins.parts.clear();
+  std::vector<Pins> parts;
+  if (t.kind == Ty::Kind::Tuple || t.kind == Ty::Kind::List)
+    for (const Ty& e : t.elems) parts.push_back(pinsOf(e));
+  Pins pins = Pins::ofParts(std::move(parts));
+  pins.place = t.place;
   return pins;
 }
 

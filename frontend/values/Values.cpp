@@ -5,6 +5,11 @@
 
 namespace tenc::frontend {
 
+Pins Pins::ofParts(std::vector<Pins> parts) {
+  const bool any = std::ranges::any_of(parts, &Pins::any);
+  return {"", any ? std::move(parts) : std::vector<Pins>()};
+}
+
 namespace {
 Val made(Val::Kind kind, Span s) {
   Val v;
