@@ -1,6 +1,7 @@
 // Calls of declared functions: arguments matched with parameters, variables of the signature bound.
 #include "frontend/calls/Functions.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -73,7 +74,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
             d.help(steps->text, steps->edits);
             return;
           }
-          if (auto left = optionLeftOut(context_, a.span, a.name)) {
+          if (auto left = decl.unit->isScript ? std::nullopt : optionLeftOut(context_, a.span, a.name)) {
             d.help(left->text, left->edits);
             return;
           }
@@ -81,7 +82,9 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
             d.help(std::string(option->ofModule));
             return;
           }
-          suggest(d, a.name, name, names, option, Among::Few);
+          // What TL has in place of an option says nothing of a function of the script that has no such option.
+          const bool there = option && std::ranges::find(names, option->replacement) != names.end();
+          suggest(d, a.name, name, names, there || !decl.unit->isScript ? option : nullptr, Among::Few);
         });
         continue;
       }

@@ -119,9 +119,8 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
 
 namespace {
 /// Whether one of the functions may take so many values.
-bool takesSoMany(const Val& f, size_t count) {
-  if (!f.is(Val::Kind::Function) || f.fn->kind != FnValue::Kind::Overloads) return false;
-  return std::ranges::any_of(f.fn->overloads, [count](const FnDecl* d) {
+bool takeSoMany(const std::vector<const FnDecl*>& functions, size_t count) {
+  return std::ranges::any_of(functions, [count](const FnDecl* d) {
     const auto& all = d->stmt->params;
     const auto needed = std::ranges::count_if(all, [](const ast::FnParam& p) { return !p.otherwise; });
     return static_cast<size_t>(needed) <= count && count <= all.size();
@@ -153,7 +152,18 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
   const bool whole = s && s->kind == ast::Stmt::Kind::Expr && s->value.get() == &call;
   if (!whole || !std::ranges::all_of(call.arguments, isBool)) return false;
-  if (own && own->is(Val::Kind::Function) && takesSoMany(*own, 1 + call.arguments.size())) return false;
+  const size_t count = 1 + call.arguments.size();
+  if (own && own->is(Val::Kind::Function) && own->fn->kind == FnValue::Kind::Overloads &&
+      takeSoMany(own->fn->overloads, count))
+    return false;
+  // A function of the module that declares the struct.
+  const Unit* home = base.is(Val::Kind::Struct) ? base.info->decl->unit : nullptr;
+  if (home && !context_.sources.file(home->source).isLibrary) {
+    std::vector<const FnDecl*> there;
+    if (const auto it = home->functions.find(member.text); it != home->functions.end())
+      for (const FnDecl& d : it->second) there.push_back(&d);
+    if (takeSoMany(there, count)) return false;
+  }
   context_
       .error(Code::E0206, member.opSpan,
              describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
