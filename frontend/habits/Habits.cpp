@@ -18,6 +18,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -48,7 +49,9 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     return true;
   }
   if (method && callee.text == "backward") {
-    if (auto step = trainingStep(context_, call)) {
+    auto step = trainingStep(context_, call);
+    if (!step) step = backwardStep(context_, call);
+    if (step) {
       d.help(step->text, step->edits);
       return true;
     }
