@@ -35,6 +35,12 @@ std::string_view familiarMisuse(std::string_view name, FamiliarMisuse::Kind kind
   return m == all.end() ? std::string_view() : m->help;
 }
 
+bool meansNothing(const Familiar& option, std::string_view value) {
+  if (option.nothing) return true;
+  const Familiar* known = familiarName(value);  // `False`
+  return !option.nothingAs.empty() && (value == option.nothingAs || (known && known->replacement == option.nothingAs));
+}
+
 std::string_view formHelp(Form form) { return familiarForms()[static_cast<size_t>(form)].help; }
 
 }  // namespace tenc::syntax

@@ -37,7 +37,9 @@ struct Familiar {
   std::string_view asDType{};           ///< the dtype that it means as a value, such as `dtype=float` of NumPy
   std::string_view asType{};            ///< the type that it means behind the name of a parameter
   std::string_view compared{};          ///< what a comparison with it becomes
-  bool nothing = false;                 ///< a statement of it may be left out
+  bool nothing = false;                 ///< a statement of it, or an option, may be left out
+  std::string_view nothingAs{};         ///< an option may be left out where its value is this
+  bool ofNetwork = false;               ///< as a method it is one of networks, also of those that are tuples here
   bool ofSteps = false;                 ///< of an optimiser that TL is given at each step
   std::string_view ofTree{};            ///< what is said of it as a member of a list or tuple
   std::string_view ofModule{};          ///< what is said of it as an option of a function of a module
@@ -54,6 +56,12 @@ struct FamiliarMisuse {
     TakenApart,    ///< its result, or what it makes gives, as several values
   } kind;
   std::string_view name, help, example;
+};
+
+/// A part of what a function of PyTorch or NumPy gives, which has a name there and a place in TL's tuple.
+struct FamiliarPart {
+  std::string_view name;
+  size_t place, parts;
 };
 
 /// Forms of syntax, each known by the parser's state where it stops (SyntaxHelp.cpp).
@@ -133,6 +141,8 @@ const Familiar* familiarName(std::string_view name);
 std::span<const FamiliarCall> familiarCalls(std::string_view name);
 /// Of a named argument.
 const Familiar* familiarOption(std::string_view name);
+/// Whether the option with that value means nothing here.
+bool meansNothing(const Familiar& option, std::string_view value);
 /// Of a word where the grammar has none.
 const Familiar* familiarWord(std::string_view word);
 /// Of a character, or two, that mean nothing in TL.
@@ -148,5 +158,6 @@ std::span<const Familiar> familiarWords();
 std::span<const Familiar> familiarCharacters();
 std::span<const FamiliarMisuse> familiarMisuses();
 std::span<const FamiliarForm> familiarForms();
+std::span<const FamiliarPart> familiarParts();
 
 }  // namespace tenc::syntax

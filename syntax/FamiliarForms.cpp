@@ -136,8 +136,15 @@ static_assert([] {
   }
   return std::size(kForms) == static_cast<size_t>(Form::NamesOfModule) + 1;
 }());
+
+constexpr FamiliarPart kParts[] = {
+    {"values", 0, 2},       {"indices", 1, 2},  {"Q", 0, 2},         {"R", 1, 2},    {"eigenvalues", 0, 2},
+    {"eigenvectors", 1, 2}, {"sign", 0, 2},     {"logabsdet", 1, 2}, {"U", 0, 3},    {"S", 1, 3},
+    {"Vh", 2, 3},           {"solution", 0, 4}, {"residuals", 1, 4}, {"rank", 2, 4}, {"singular_values", 3, 4},
+};
 }  // namespace
 
+std::span<const FamiliarPart> familiarParts() { return kParts; }
 std::span<const FamiliarMisuse> familiarMisuses() { return kMisuses; }
 std::span<const FamiliarForm> familiarForms() { return kForms; }
 

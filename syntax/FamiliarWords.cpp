@@ -7,6 +7,9 @@ namespace {
 
 constexpr auto kMethod = FamiliarCall::Form::Method;
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
+constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts: leave it out";
+constexpr std::string_view kDistinct =
+    "how many values differ is known only at run time: `bincount(x, length: 10)` counts integers";
 constexpr std::string_view kStepOption = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
 
 constexpr Familiar kOptions[] = {
@@ -47,6 +50,38 @@ constexpr Familiar kOptions[] = {
                  .example = "let x = ones([2, 3])\nprint(x.size(0))\n"}}}},
     {.name = "min", .replacement = "lo"},
     {.name = "max", .replacement = "hi"},
+    {.name = "constant_values", .replacement = "value"},
+    {.name = "a_min", .replacement = "lo"},
+    {.name = "a_max", .replacement = "hi"},
+    {.name = "num", .replacement = "n"},
+    {.name = "steps", .replacement = "n"},
+    {.name = "shift", .replacement = "n"},
+    {.name = "shifts", .replacement = "n"},
+    {.name = "kind", .help = "sorts are stable: leave it out", .nothing = true},
+    {.name = "stable", .help = "sorts are stable: leave it out", .nothing = true},
+    {.name = "optimize", .help = "how it is computed is not chosen here: leave it out", .nothing = true},
+    {.name = "non_blocking", .help = "nothing waits for a copy but what needs it: leave it out", .nothing = true},
+    {.name = "allow_pickle", .help = "files hold tensors alone: leave it out", .nothing = true},
+    {.name = "generator", .help = kSeed, .nothing = true},
+    {.name = "random_state", .help = kSeed, .nothing = true},
+    {.name = "retain_graph", .help = "derivatives keep no graph: leave it out", .nothing = true},
+    {.name = "create_graph", .help = "derivatives keep no graph: leave it out", .nothing = true},
+    {.name = "sorted",
+     .help = "the largest come in order: leave it out",
+     .nothing = true,
+     .example = "print(topk([1.0, 2.0], 1, sorted: true))\n"},
+    {.name = "copy", .help = "values never share memory: leave it out", .nothing = true},
+    {.name = "order",
+     .help = "elements are stored row by row; those of a matrix by columns are `flatten(x.T)`",
+     .nothingAs = "\"C\""},
+    {.name = "rcond",
+     .help = "`lstsq` treats singular values as zeros by the precision of the dtype",
+     .nothingAs = "None"},
+    {.name = "equal_nan", .help = "NaN is unequal to everything; `isnan(x)` finds it", .nothingAs = "false"},
+    {.name = "training", .help = "`nn.train(m, x)` calls a layer in training mode", .nothingAs = "false"},
+    {.name = "return_counts", .help = kDistinct},
+    {.name = "return_inverse", .help = kDistinct},
+    {.name = "out", .help = "values do not change in place: the result is bound to a name"},
     {.name = "requires_grad", .help = kGradients, .nothing = true},
     {.name = "inplace", .help = "values do not change in place: leave it out", .nothing = true},
     {.name = "argnums", .replacement = "wrt", .example = "let f = grad(sin, argnums: 0)\n"},

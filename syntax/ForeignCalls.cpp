@@ -182,9 +182,23 @@ bool dividesDim(const Given& given) {
 }
 }  // namespace
 
+namespace {
+/// Whether all parts of a tuple stand in the text, where it takes them one by one.
+bool takesAllParts(std::string_view text, const Given& given) {
+  for (const auto& [name, list] : given) {
+    size_t taken = 0;
+    const std::string hole = "{" + name + ".";
+    for (size_t at = text.find(hole); at != text.npos; at = text.find(hole, at + 1))
+      taken = std::max(taken, static_cast<size_t>(text[at + hole.size()] - '0') + 1);
+    if (taken > 0 && taken != list[0].parts.size()) return false;
+  }
+  return true;
+}
+}  // namespace
+
 std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
   std::vector<const ForeignCall*> rows;
-  for (const auto all : {foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls()})
+  for (const auto all : {foreignOptionCalls(), foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls()})
     for (const ForeignCall& r : all)
       if (r.name() == name) rows.push_back(&r);
   return rows;
@@ -195,7 +209,8 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
   const int rank = given.empty() ? -1 : given[0].rank;
   if (row.rank >= 0 && (rank < row.rank || rank > row.mostRank)) return std::nullopt;
   const auto arguments = bound(row, given);
-  if (!arguments || (row.divides && !dividesDim(*arguments))) return std::nullopt;
+  if (!arguments || (row.divides && !dividesDim(*arguments)) || !takesAllParts(row.text, *arguments))
+    return std::nullopt;
   return expanded(row.text, *arguments, accelerator);
 }
 

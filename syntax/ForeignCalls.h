@@ -73,5 +73,6 @@ std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<con
 std::span<const ForeignCall> foreignNumberCalls();
 std::span<const ForeignCall> foreignTensorCalls();
 std::span<const ForeignCall> foreignLayerCalls();
+std::span<const ForeignCall> foreignOptionCalls();
 
 }  // namespace tenc::syntax

@@ -8,10 +8,12 @@ namespace {
 
 /// Libraries whose operations have no prefix here, and those that TL needs nothing of.
 constexpr std::string_view kLibraries[] = {
-    "numpy",      "torch",      "jax",       "math",   "time",        "os",          "sys",
-    "typing",     "functools",  "itertools", "random", "collections", "dataclasses", "scipy",
-    "__future__", "matplotlib", "tqdm",      "copy",   "abc",         "enum",        "logging",
-    "warnings",   "contextlib", "operator",  "optax",  "einops"};
+    "numpy",     "torch",     "jax",         "math",        "time",        "os",       "sys",        "typing",
+    "functools", "itertools", "random",      "collections", "dataclasses", "scipy",    "__future__", "matplotlib",
+    "tqdm",      "copy",      "abc",         "enum",        "logging",     "warnings", "contextlib", "operator",
+    "optax",     "einops",    "pandas",      "csv",         "json",        "pickle",   "pathlib",    "glob",
+    "argparse",  "sklearn",   "torchvision", "seaborn",     "datetime",    "re",       "string",     "statistics",
+    "h5py",      "unittest",  "tensorflow",  "keras",       "flax",        "PIL",      "cv2"};
 
 struct Module {
   std::string_view path, here;

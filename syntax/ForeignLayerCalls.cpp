@@ -119,6 +119,14 @@ constexpr ForeignCall kCalls[] = {
      .text =
          "conv3d({x}, {weight}<, stride: {stride}><, padding: {padding}><, dilation: {dilation}><, groups: {groups}>)",
      .form = kPrefixed},
+    {.call = "conv1d(x, weight, !bias, stride, padding, dilation, groups)",
+     .text = "conv1d({x}, {weight}, {bias}<, stride: {stride}><, padding: {padding}><, dilation: {dilation}>"
+             "<, groups: {groups}>)",
+     .form = kPrefixed},
+    {.call = "conv2d(x, weight, !bias, stride, padding, dilation, groups)",
+     .text = "conv2d({x}, {weight}, {bias}<, stride: {stride}><, padding: {padding}><, dilation: {dilation}>"
+             "<, groups: {groups}>)",
+     .form = kPrefixed},
     {.call = "linear(x, weight, bias)", .text = "{x} @ {weight}.T + {bias}", .form = kPrefixed},
     {.call = "linear(x, weight)", .text = "{x} @ {weight}.T", .form = kPrefixed},
     {.call = "ReLU(-inplace)", .text = "relu", .form = kLayer, .help = kOperation},

@@ -109,17 +109,15 @@ bool Outline::wanted(const Declaration& d, const Words& words) const {
   return type == types_.end() || declarations_[type->second].taken;
 }
 
-bool Outline::describes(std::string_view function) const {
-  for (size_t i = 0; i < declarations_.size(); ++i) {
-    if (declarations_[i].isType || declarations_[i].name != function) continue;
-    for (size_t k = i + 1; k-- > 0;) {
-      const std::string_view own = text_.substr(declarations_[k].begin);
-      if (own.starts_with("##")) return true;
-      const bool first = k == 0 || own.starts_with("#") || text_.substr(0, declarations_[k].begin).ends_with("\n\n");
-      if (first) break;
-    }
+std::set<std::string_view> Outline::described() const {
+  std::set<std::string_view> names;
+  bool described = false;  // by the comment of those that it stands among
+  for (const Declaration& d : declarations_) {
+    const std::string_view own = text_.substr(d.begin);
+    if (own.starts_with("#") || text_.substr(0, d.begin).ends_with("\n\n")) described = own.starts_with("##");
+    if (described && !d.isType && !d.name.empty()) names.insert(d.name);
   }
-  return false;
+  return names;
 }
 
 std::string Outline::take(Words& words) {

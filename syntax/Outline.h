@@ -26,8 +26,8 @@ class Outline {
   /// Returns the text with blanks for all that was taken before or is not taken now, so that places in it are those of
   /// the whole; empty when nothing is new.
   std::string take(Words& words);
-  /// Whether it declares a function of that name which a `##` comment describes, alone or with those it stands among.
-  bool describes(std::string_view function) const;
+  /// The functions that a `##` comment describes, alone or with those they stand among; each name once.
+  std::set<std::string_view> described() const;
 
  private:
   struct Declaration {

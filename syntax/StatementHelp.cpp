@@ -99,15 +99,18 @@ class StatementHelper : private SyntaxView {
       }
       return made(Form::SeveralAssigned, std::move(edits));
     }
-    // Names and signs alone before the last value.
+    // Names, or elements of them, and signs alone before the last value.
     std::vector<std::string> names;
-    const Token* value = nullptr;
-    for (const Token* t = p_.first; t && t->getType() == T::NAME; t = ahead(indexOf(t) + 2)) {
-      const Token* sign = ahead(indexOf(t) + 1);
-      value = t;
-      if (!sign || sign->getType() != T::ASSIGN) break;
-      names.push_back(t->getText());
-      value = ahead(indexOf(t) + 2);
+    const Token* value = p_.first;
+    while (value && value->getType() == T::NAME) {
+      ssize_t n = indexOf(value) + 1;  // behind its index
+      for (int depth = 0; const Token* t = ahead(n); ++n) {
+        depth += t->getType() == T::LBRACK ? 1 : t->getType() == T::RBRACK ? -1 : 0;
+        if (depth == 0 && t->getType() != T::RBRACK) break;
+      }
+      if (!ahead(n) || ahead(n)->getType() != T::ASSIGN) break;
+      names.push_back(textOf(span(*value).begin, span(*ahead(n - 1)).end));
+      value = ahead(n + 1);
     }
     if (names.size() < 2 || !value) return std::nullopt;
     const size_t end = statementEnd(indexOf(value));

@@ -361,7 +361,7 @@ class Helper : private SyntaxView {
       const bool numbered = device == "cpu" || device.find(':') != std::string::npos;
       return say(Form::DeviceText, name && numbered ? std::vector<Edit>{{span(), device}} : std::vector<Edit>{});
     }
-    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR) && !next(T::ASSIGN)) return say(Form::NewStruct);
+    if (at_ == T::NEW && next(T::NAME)) return say(Form::NewStruct);
     return false;
   }
 
@@ -374,9 +374,17 @@ class Helper : private SyntaxView {
     if (at_ == T::COLON && starts(T::FN) && (prior(T::LBRACK) || (prior(T::COMMA) && may(T::INT))))
       return say(Form::DimByColon);
     if (at_ == T::GT && prior(T::ASSIGN) && starts(T::FN)) return say(Form::FunctionValue, {{span(), ""}});
-    if (starts(T::FN) && (at_ == T::STAR || at_ == T::STARSTAR) && (prior(T::LPAREN) || prior(T::COMMA)))
-      return say(Form::StarParameter);
+    const bool marks = at_ == T::STAR || at_ == T::STARSTAR || at_ == T::SLASH;
+    if (starts(T::FN) && marks && (prior(T::LPAREN) || prior(T::COMMA))) return say(Form::StarParameter, withoutMark());
     return false;
+  }
+
+  /// `*` and `/` alone among parameters, all of which may be given by name and by place.
+  std::vector<Edit> withoutMark() const {
+    if (at_ == T::STARSTAR || !next()) return {};
+    if (next(T::COMMA) && ahead(3)) return {{position(span().begin, span(*ahead(3)).begin), ""}};
+    if (next(T::RPAREN) && prior(T::COMMA)) return {{position(span(*p_.before).begin, span().end), ""}};
+    return {};
   }
 
   bool structs() {
@@ -454,19 +462,54 @@ class Helper : private SyntaxView {
 
   /// The reserved words that programs in other languages call values by.
   static bool isNameElsewhere(const std::string& word) {
-    static constexpr std::array<std::string_view, 9> kWords = {"state", "type",  "by",     "test",  "bench",
-                                                               "param", "const", "static", "device"};
+    static constexpr std::array<std::string_view, 11> kWords = {"state", "type",   "by",     "test", "bench", "param",
+                                                                "const", "static", "device", "new",  "var"};
     return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  }
+
+  /// Whether the grammar has the word itself at this token, or a member of that name.
+  static bool isOwnUse(const Token& t, const Token* before, const Token* behind) {
+    if (!before || !behind || before->getType() == T::DOT) return before != nullptr && behind != nullptr;
+    const bool opens = before->getType() == T::LBRACK || before->getType() == T::COMMA;
+    const bool closes = behind->getType() == T::RBRACK || behind->getType() == T::COMMA;
+    if (t.getType() == T::NEW && opens && closes) return true;
+    return behind->getType() == T::NAME || behind->getType() == T::STRING || behind->getType() == T::DEVICE_LIT;
+  }
+
+  /// A reserved word that is the name of a value, by another name wherever it is one.
+  bool sayReserved(const Token& word) {
+    const std::string name = word.getText(), other = name + "_";
+    std::vector<Edit> edits;
+    antlr4::TokenStream& tokens = *p_.parser.getTokenStream();
+    bool bound = starts(T::FN);
+    for (size_t i = 0; isNameElsewhere(name) && name != "by" && i < tokens.size(); ++i) {
+      const Token& t = *tokens.get(i);
+      if (t.getType() == T::NAME && t.getText() == other)
+        return say("`" + name + "` is a reserved word: choose another name");
+      if (t.getType() != word.getType()) continue;
+      const Token* before = i > 0 ? tokens.get(i - 1) : nullptr;
+      const Token* behind = i + 1 < tokens.size() ? tokens.get(i + 1) : nullptr;
+      if (&t == &word || !isOwnUse(t, before, behind)) edits.push_back({span(t), other});
+      const bool binds =
+          before && (before->getType() == T::LET || before->getType() == T::VAR || before->getType() == T::FOR);
+      bound = bound || binds || (startsStatement(before) && behind && behind->getType() == T::ASSIGN);
+    }
+    if (!bound) edits.clear();
+    return say("`" + name + "` is a reserved word: choose another name", std::move(edits));
   }
 
   /// What depends on the token alone.
   void tokens() {
+    if (at_ == T::TYPE && next(T::LPAREN)) {
+      say("types are known at compile time: `x.dtype == f32`");
+      return;
+    }
     if (isKeyword(p_.at) && (next(T::ASSIGN) || next(T::COMMA)) && startsStatement(p_.before)) {
-      say("`" + p_.at.getText() + "` is a reserved word: choose another name");
+      sayReserved(p_.at);
       return;
     }
     if (at_ == T::ASSIGN && p_.before && isKeyword(*p_.before) && startsStatement(back(2))) {
-      say("`" + p_.before->getText() + "` is a reserved word: choose another name");
+      sayReserved(*p_.before);
       return;
     }
     switch (at_) {
@@ -551,8 +594,7 @@ class Helper : private SyntaxView {
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         // Where a value is expected, only the words that others use as names of values are told.
-        if (isKeyword(p_.at) && may(T::NAME) && (!may(T::INT) || isNameElsewhere(p_.at.getText())))
-          say("`" + p_.at.getText() + "` is a reserved word: choose another name");
+        if (isKeyword(p_.at) && may(T::NAME) && (!may(T::INT) || isNameElsewhere(p_.at.getText()))) sayReserved(p_.at);
         if (prior(T::NAME) && p_.before->getText() == "print" && startsStatement(back(2)))
           say(Form::PrintStatement,
               {{{span().file, span(*p_.before).end, span().begin}, "("}, {position(lastEnd(false)), ")"}});

@@ -14,6 +14,7 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -85,16 +86,10 @@ namespace {
 
 /// Whether an index or a member is taken of what stands at `span`, as of PyTorch's pair of values and indices.
 bool isTakenApart(const ast::File& file, Span span) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    const bool takes = e.kind == ast::Expr::Kind::Index || e.kind == ast::Expr::Kind::Member;
-    found = found || (takes && e.args[0]->span == span);
-    return !found;
-  };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s && !found) visitor.visit(*s);
-  return found;
+  return expressionAround(file, span, [span](const ast::Expr& e) {
+           const bool takes = e.kind == ast::Expr::Kind::Index || e.kind == ast::Expr::Kind::Member;
+           return takes && e.args[0]->span == span;
+         }) != nullptr;
 }
 
 /// W0202 for `max(x, 0)`: the larger of each element and 0 where NumPy and PyTorch reduce along axis 0.

@@ -215,6 +215,16 @@ Val loadTree(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, con
   }
 }
 
+/// The path, where it is written there, with the extension of files of trees.
+std::vector<Edit> asTreeFile(const BuiltinCall& k) {
+  const Span path = k["path"].span;
+  const std::string_view text = path.valid() ? k.context.sources.text(path) : "";
+  const size_t dot = text.rfind('.');
+  if (!text.starts_with('"') || !text.ends_with('"') || dot == std::string_view::npos) return {};
+  const auto begin = path.begin + static_cast<uint32_t>(dot);
+  return {{Span{path.file, begin, path.end - 1}, ".safetensors"}};
+}
+
 template <Format F>
 Val load(BuiltinCall& k) {
   auto path = writtenPath(k, F);
@@ -235,8 +245,9 @@ Val load(BuiltinCall& k) {
   rt::FileReader files({k.context.options.fileRoot});
   if (!tree) return loadTensor(k, files, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
   if (!rt::holdsNames(source.format)) {
-    return k.fail(Code::E0502,
-                  quoted + " holds one tensor, not " + toString(*k.expected) + "; a tree is loaded from .safetensors");
+    auto d = k.context.error(Code::E0502, k.span, quoted + " holds one tensor, not " + toString(*k.expected));
+    d.help("a tree is loaded from a .safetensors file", asTreeFile(k));
+    return d;
   }
   return loadTree(k, files, *path, *k.expected);
 }
@@ -252,7 +263,9 @@ Val save(BuiltinCall& k) {
   const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";
   const bool names = rt::holdsNames(format);
   if (x.isTree() && !names) {
-    return k.fail(Code::E0503, quoted + " holds one tensor, not " + describe(x) + "; a tree is saved as .safetensors");
+    auto d = k.context.error(Code::E0503, k.span, quoted + " holds one tensor, not " + describe(x));
+    d.help("a tree is saved as .safetensors", asTreeFile(k));
+    return d;
   }
   std::vector<ir::Value*> tensors;
   std::vector<std::string> paths;

@@ -5,6 +5,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Trees.h"
 
@@ -190,6 +191,14 @@ Val histogram(BuiltinCall& k) {
   if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
   const Val& range = k["range"];
   if (range.elems.size() != 2) return k.fail(Code::E0204, "`range` is a pair (lo, hi)");
+  const auto isRunTime = [](const Val& v) { return v.is(Val::Kind::Tensor) && v.tensor->type.shape.empty(); };
+  if (std::ranges::any_of(range.elems, isRunTime)) {
+    auto d =
+        k.context.error(Code::E0111, range.span, "`range` must be known at compile time, but this is a run-time value");
+    d.help("move the values to a range that is known: `histogram((x - lo) / (hi - lo), bins: 10, range: (0.0, 1.0))`",
+           movedToUnit(k.context.sources, k["x"], range));
+    return d;
+  }
   auto lo = k.evaluator.constFloat(range.elems[0], "`range`"), hi = k.evaluator.constFloat(range.elems[1], "`range`");
   if (!lo || !hi) return k.lost();
   if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");

@@ -11,6 +11,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Signature.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Suggest.h"
 #include "syntax/Familiar.h"
 
@@ -133,6 +134,10 @@ class Binder {
                    [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
     wrong(a.span, quoted() + " takes its option `" + std::string(option->name) + "` by name",
           [&](Diagnostics::Builder& d) {
+            const Val& first = call_.args[0].value;
+            if (first.is(Kind::Tensor) && takesFunction())
+              if (auto made = valueGradient(context_, call_.span, call_.args[0].span, a.span))
+                return void(d.help(std::move(*made)));
             if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree() || a.value.is(Kind::Float)) {
               if (misused(d, Misuse::UnnamedValue, takenBehind(a))) return;
             }
@@ -145,11 +150,18 @@ class Binder {
           });
   }
 
+  /// Whether it makes a function of one.
+  bool takesFunction() const {
+    return name_ == kOfFunctions[0] || name_ == kOfFunctions[1] || name_ == kOfFunctions[2];
+  }
+
   /// `grad(f, x)` as `grad(f)(x)`: what takes one function gives one that takes the rest.
   std::vector<Edit> takenBehind(const CallArg& a) const {
-    const bool one = name_ == kOfFunctions[0] || name_ == kOfFunctions[1] || name_ == kOfFunctions[2];
-    if (!one || call_.args.size() < 2 || &a != &call_.args[1] || call_.args[0].span.begin < call_.callee.end) return {};
-    return {{Span{a.span.file, call_.args[0].span.end, a.span.begin}, ")("}};
+    const CallArg& f = call_.args[0];
+    if (!takesFunction() || f.value.is(Kind::Tensor) || call_.args.size() < 2 || &a != &call_.args[1] ||
+        f.span.begin < call_.callee.end)
+      return {};
+    return {{Span{a.span.file, f.span.end, a.span.begin}, ")("}};
   }
 
   void named(const CallArg& a) {

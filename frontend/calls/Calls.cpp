@@ -21,6 +21,7 @@
 #include "frontend/expressions/Members.h"
 #include "frontend/expressions/SourceText.h"
 #include "frontend/habits/Habits.h"
+#include "frontend/habits/Hidden.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scopes.h"
@@ -91,6 +92,7 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
       return devices_.noDevice(e.arguments[0].value->text, e.arguments[0].value->span);
     }
     Val base = expressions_.eval(*callee.args[0]);
+    if (habits_.setsMode(e, base, names_.lookupMethod(callee.opSpan))) return context_.lost();
     CallArgs args = evalArguments(e);
     args.expected = expected;
     if (piped) prepend(args, *piped);
@@ -155,7 +157,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (base.is(Kind::Tuple) && !name.empty() && std::isdigit(static_cast<unsigned char>(name[0]))) {
     return this->call(members_.fieldOf(base, name, member.opSpan), args);
   }
-  auto f = names_.lookup(member.opSpan);
+  auto f = names_.lookupMethod(member.opSpan);
   if (f) f = placing_.keepCaptures(*f);
   if (f && f->is(Kind::Function) && base.is(Kind::Struct)) {
     const std::vector<const FnDecl*> own = ownFunctions(base, name);
@@ -171,6 +173,8 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (!f && base.is(Kind::Struct)) f = names_.lookupGlobal(*base.info->decl->unit, name, member.opSpan);
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
     readAsDevice(args, "device");
+    const bool named = std::ranges::any_of(args.args, [](const CallArg& a) { return !a.name.empty(); });
+    if (named && args.args.size() == call.arguments.size() && habits_.movesOtherwise(call)) return context_.lost();
     BoundArgs bound = bindArguments(context_, args, kMove);
     if (!bound.ok) return context_.lost();
     Val device = bound["device"];
@@ -195,12 +199,10 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     return this->call(*f, args);
   }
   if (scopes_.lostName(name)) return context_.lost();
-  if (name == "train" && base.isTree() && call.arguments.empty() && habits_.startsTraining(call))
-    return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
-  const bool ofModel = base.isTree() && (name == "parameters" || name == "eval");
-  if (base.is(Kind::Tuple) && !ofModel && call.arguments.empty() && syntax::familiarName(name)) {
+  const syntax::Familiar* foreign = syntax::familiarName(name);
+  if (base.is(Kind::Tuple) && foreign && !foreign->ofNetwork && call.arguments.empty()) {
     d.help("the value is a tuple: `let (a, b) = ...` names its parts");
     return d;
   }
@@ -208,7 +210,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (base.is(Kind::Tensor) && members_.memberOfTensor(base, name, member.opSpan))
     d.help("it is not a function: write it without parentheses", withoutParentheses(call));
   else
-    suggest(d, name, member.opSpan, scopes_.visibleNames(), syntax::familiarName(name));
+    suggest(d, name, member.opSpan, scopes_.visibleNames(), foreign);
   return d;
 }
 
@@ -268,7 +270,11 @@ Val Calls::call(const Val& f, CallArgs args) {
     }
     case Kind::Function: break;
     case Kind::Type: return habits_.calledStruct(f, args);
-    default: return context_.fail(Code::E0203, args.callee, describe(f) + " cannot be called");
+    default: {
+      auto d = context_.error(Code::E0203, args.callee, describe(f) + " cannot be called");
+      if (auto hidden = calledVariable(context_, args.callee)) d.help(std::move(*hidden));
+      return d;
+    }
   }
   const FnValue& fn = *f.fn;
   switch (fn.kind) {

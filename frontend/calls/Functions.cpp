@@ -1,6 +1,7 @@
 // Calls of declared functions: arguments matched with parameters, variables of the signature bound.
 #include "frontend/calls/Functions.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "frontend/calls/Instances.h"
 #include "frontend/calls/Overloads.h"
 #include "frontend/expressions/Expressions.h"
+#include "frontend/habits/Hidden.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Sizes.h"
@@ -43,6 +45,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
       auto d = context_.error(Code::E0204, span, std::move(message));
       d.note(decl.stmt->name.span, "it is " + overloads_.signatureText(decl));
       if (help) help(d);
+      if (const std::string hidden = hiddenBy(decl); !hidden.empty()) d.help(hidden);
     }
     ok = false;
     otherwise |= !help;
@@ -71,7 +74,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
             d.help(steps->text, steps->edits);
             return;
           }
-          if (auto left = optionLeftOut(context_, a.span, a.name)) {
+          if (auto left = decl.unit->isScript ? std::nullopt : optionLeftOut(context_, a.span, a.name)) {
             d.help(left->text, left->edits);
             return;
           }
@@ -79,7 +82,9 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
             d.help(std::string(option->ofModule));
             return;
           }
-          suggest(d, a.name, name, names, option, Among::Few);
+          // What TL has in place of an option says nothing of a function of the script that has no such option.
+          const bool there = option && std::ranges::find(names, option->replacement) != names.end();
+          suggest(d, a.name, name, names, there || !decl.unit->isScript ? option : nullptr, Among::Few);
         });
         continue;
       }
@@ -140,7 +145,8 @@ bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool 
 bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
   const ast::Stmt& s = *call.decl.stmt;
   const ast::FnParam& p = s.params[i];
-  const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  who.help = hiddenBy(call.decl);
   Val& value = call.values[i];
   value = p.type ? unifier_.unify(*p.type, v, call.generics, who) : v;
   // A number that is known stays known, as one of a `const` with a written type does.

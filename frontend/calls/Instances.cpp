@@ -202,7 +202,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   std::vector<ir::Value*> parameters;
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
-    Val v = argumentsLike(values[i], func->body.get(), p.name.text);
+    Val v = withoutDeviceNames(argumentsLike(values[i], func->body.get(), p.name.text));
     v.span = p.name.span;
     Ty declared;
     if (p.type) declared = types_.resolve(*p.type, g);

@@ -8,6 +8,7 @@
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Functions.h"
+#include "frontend/habits/Hidden.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
 
@@ -139,6 +140,7 @@ Val Overloads::callOverloads(const FnValue& f, CallArgs& args) {
     return d;
   }
   for (const FnDecl* o : f.overloads) d.note(o->stmt->name.span, "there is " + signatureText(*o));
+  if (const std::string hidden = hiddenBy(*f.overloads[0]); !hidden.empty()) d.help(hidden);
   return d;
 }
 

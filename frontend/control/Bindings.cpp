@@ -37,8 +37,7 @@ bool isInLoop(const ast::File& file, Span at) {
     const bool loop = s.kind == StmtKind::For || s.kind == StmtKind::While;
     found = found || (loop && s.span.file == at.file && s.span.begin <= at.begin && at.end <= s.span.end);
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   return found;
 }
 

@@ -151,9 +151,13 @@ std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwis
   if (!e) return otherwise;
   Val v = tools_.expressions.eval(*e);
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0) {
-    tools_.context
-        .error(Code::E0210, e->span, "the bounds of a slice must be known at compile time, or its length is not")
-        .help("for a run-time start and a fixed length write `x[i :+ length]`", withLength(slice));
+    auto d = tools_.context.error(Code::E0210, e->span,
+                                  "the bounds of a slice must be known at compile time, or its length is not");
+    const std::vector<Edit> fixed = withLength(slice);
+    d.help("for a run-time start and a fixed length write `x[i :+ length]`", fixed);
+    v.span = e->span;
+    if (fixed.empty() && !explainKnown(tools_.context, d, v))
+      d.help("for a length that only the run knows take all elements and a mask: `where(arange(8) < n, x, 0.0)`");
     return std::nullopt;
   }
   return tools_.evaluator.constInt(v, "a slice bound");

@@ -18,6 +18,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -48,7 +49,9 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     return true;
   }
   if (method && callee.text == "backward") {
-    if (auto step = trainingStep(context_, call)) {
+    auto step = trainingStep(context_, call);
+    if (!step) step = backwardStep(context_, call);
+    if (step) {
       d.help(step->text, step->edits);
       return true;
     }
@@ -117,13 +120,57 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   return true;
 }
 
-bool Habits::startsTraining(const ast::Expr& call) {
+namespace {
+/// Whether one of the functions may take so many values.
+bool takeSoMany(const std::vector<const FnDecl*>& functions, size_t count) {
+  return std::ranges::any_of(functions, [count](const FnDecl* d) {
+    const auto& all = d->stmt->params;
+    const auto needed = std::ranges::count_if(all, [](const ast::FnParam& p) { return !p.otherwise; });
+    return static_cast<size_t>(needed) <= count && count <= all.size();
+  });
+}
+
+/// A bool, as TL or Python writes it.
+bool isBool(const ast::Argument& a) {
+  if (!a.value || a.rangeEnd) return false;
+  if (a.value->kind == ExprKind::Bool) return true;
+  const syntax::Familiar* known = a.value->kind == ExprKind::Name ? syntax::familiarName(a.value->text) : nullptr;
+  return known && known->keyword;
+}
+}  // namespace
+
+bool Habits::movesOtherwise(const ast::Expr& call) {
+  Translation translation(context_, scopes_);
+  const auto known = translation.call(call);
+  if (!known) return false;
+  context_.error(Code::E0204, call.span, "`.to` takes a device alone").help(known->help, translation.edits(*known));
+  return true;
+}
+
+bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optional<Val>& own) {
+  const ast::Expr& member = *call.args[0];
+  const syntax::Familiar* known = syntax::familiarName(member.text);
+  if (!known || !known->nothing || !known->ofNetwork || !base.isTree()) return false;
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, call.span).statement : nullptr;
-  if (!s || s->kind != ast::Stmt::Kind::Expr || s->value.get() != &call) return false;
-  context_.error(Code::E0206, call.args[0]->opSpan, "a network has no mode of training")
-      .help("what calls it says so: `nn.train(m, x)` where it is trained, `m(x)` else",
-            {syntax::removed(context_.sources, s->span)});
+  const bool whole = s && s->kind == ast::Stmt::Kind::Expr && s->value.get() == &call;
+  if (!whole || !std::ranges::all_of(call.arguments, isBool)) return false;
+  const size_t count = 1 + call.arguments.size();
+  if (own && own->is(Val::Kind::Function) && own->fn->kind == FnValue::Kind::Overloads &&
+      takeSoMany(own->fn->overloads, count))
+    return false;
+  // A function of the module that declares the struct.
+  const Unit* home = base.is(Val::Kind::Struct) ? base.info->decl->unit : nullptr;
+  if (home && !context_.sources.file(home->source).isLibrary) {
+    std::vector<const FnDecl*> there;
+    if (const auto it = home->functions.find(member.text); it != home->functions.end())
+      for (const FnDecl& d : it->second) there.push_back(&d);
+    if (takeSoMany(there, count)) return false;
+  }
+  context_
+      .error(Code::E0206, member.opSpan,
+             describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
+      .help(std::string(known->help), {syntax::removed(context_.sources, s->span)});
   return true;
 }
 
@@ -141,8 +188,7 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
     }
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
 }
 
 bool Habits::throughBuiltIn(const ast::Expr& call) {
@@ -238,6 +284,8 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(ownNameHelp(name));
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
+  else if (known && !known->layer && layer && !known->help.empty())
+    d.help(std::string(known->help));
   else if (part && !part->layer && layer && !(known && known->layer))
     d.help(std::string(part->help));
   else if (layer)

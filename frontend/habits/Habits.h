@@ -1,5 +1,7 @@
 // Names and calls that people bring along from NumPy, PyTorch and Python.
 #pragma once
+#include <optional>
+
 #include "frontend/calls/Arguments.h"
 #include "frontend/values/Values.h"
 #include "support/Diagnostics.h"
@@ -18,8 +20,10 @@ class Habits {
   bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args = nullptr);
   /// Reports a call of a built-in that it does not take, where another library has one called so.
   bool calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args);
-  /// Reports `m.train()` as a statement.
-  bool startsTraining(const ast::Expr& call);
+  /// Reports `x.to(...)` with options that only PyTorch has.
+  bool movesOtherwise(const ast::Expr& call);
+  /// Reports a statement that sets a mode of a network elsewhere, `m.train()`, but for a call that `own` takes.
+  bool setsMode(const ast::Expr& call, const Val& base, const std::optional<Val>& own);
   /// Reports a call of another library, or of a module that does not have it, where TL's is known.
   bool foreignCall(const ast::Expr& call);
   /// Reports `torch.zeros` and the like, where there is no such name.

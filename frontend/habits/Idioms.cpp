@@ -67,6 +67,17 @@ std::vector<Edit> asTuple(const SourceManager& sources, Span array) {
           {{array.file, array.end - 1, array.end}, isOne ? ",)" : ")"}};
 }
 
+std::vector<Edit> movedToUnit(const SourceManager& sources, const Val& x, const Val& range) {
+  const bool floats = x.is(Val::Kind::Tensor) && ir::isFloat(x.tensor->type.dtype);
+  if (!floats || !x.span.valid() || !range.span.valid() || !sources.text(range.span).starts_with('(')) return {};
+  const auto operand = [&](Span s) {
+    const std::string text(sources.text(s));
+    return text.find_first_of(" +-*/|") == std::string::npos ? text : "(" + text + ")";
+  };
+  const std::string lo = operand(range.elems[0].span), hi = operand(range.elems[1].span);
+  return {{x.span, "(" + operand(x.span) + " - " + lo + ") / (" + hi + " - " + lo + ")"}, {range.span, "(0.0, 1.0)"}};
+}
+
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
   if (!base.span.valid()) return {};
   const std::string text(sources.text(base.span));
@@ -90,24 +101,15 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
     return Help{said, {{s.span, x + " = where(" + mask + ", " + value + ", " + x + ")"}}};
   }
   // What reduces it: `x[mask].sum()`, `sum(x[mask])`.
-  const ast::Expr* reduced = nullptr;
-  std::string name;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call) return true;
+  const ast::Expr* reduced = expressionAround(*file, index->span, [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return false;
     const ast::Expr& callee = *e.args[0];
-    const bool method = callee.kind == ExprKind::Member && callee.args[0].get() == index && e.arguments.empty();
-    const bool function = callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
-                          e.arguments[0].value.get() == index;
-    if (method || function) {
-      reduced = &e;
-      name = callee.text;
-    }
-    return true;
-  };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+    if (callee.kind == ExprKind::Member) return callee.args[0].get() == index && e.arguments.empty();
+    return callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
+           e.arguments[0].value.get() == index;
+  });
   if (!reduced) return std::nullopt;
+  const std::string& name = reduced->args[0]->text;
   const auto chosen = [&](const std::string& other) { return "where(" + mask + ", " + x + ", " + other + ")"; };
   std::string text;
   if (name == "sum") text = "sum(" + chosen("0") + ")";
@@ -132,18 +134,12 @@ std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span
 
 std::optional<Help> updatedAt(Context& context, Span member) {
   const ast::File* file = fileOf(context);
-  const ast::Expr* call = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return true;
+  const auto updates = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return false;
     const ast::Expr& index = *e.args[0]->args[0];
-    if (index.kind == ExprKind::Index && index.args[0]->kind == ExprKind::Member && index.args[0]->opSpan == member)
-      call = &e;
-    return true;
+    return index.kind == ExprKind::Index && index.args[0]->kind == ExprKind::Member && index.args[0]->opSpan == member;
   };
-  if (!file) return std::nullopt;
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  const ast::Expr* call = file ? expressionAround(*file, member, updates) : nullptr;
   if (!call || call->arguments.size() != 1 || call->arguments[0].name || !call->arguments[0].value) return std::nullopt;
   const std::string& name = call->args[0]->text;
   const std::string sign = name == "set"                         ? " = "
@@ -170,20 +166,18 @@ std::optional<Help> updatedAt(Context& context, Span member) {
 }
 
 std::optional<Help> partOfPair(Context& context, const Val& base, Span member, std::string_view name) {
+  const std::span<const syntax::FamiliarPart> parts = syntax::familiarParts();
+  const auto isPart = [&](const syntax::FamiliarPart& p) {
+    return p.name == name && base.is(Val::Kind::Tuple) && p.parts == base.elems.size();
+  };
+  if (const auto part = std::ranges::find_if(parts, isPart); part != parts.end())
+    return Help{"parts of a tuple have numbers, or names where it is bound: `let (a, b) = ...`",
+                {{member, std::to_string(part->place)}}};
   if (name != "values" && name != "indices") return std::nullopt;
   const std::string said = "`topk` gives a tuple, `sort` the values alone and `argsort` their indices";
-  if (base.is(Val::Kind::Tuple) && base.elems.size() == 2) return Help{said, {{member, name == "values" ? "0" : "1"}}};
   const ast::File* file = fileOf(context);
-  const ast::Expr* taken = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ExprKind::Member && e.opSpan == member) taken = &e;
-    return true;
-  };
-  if (!file) return std::nullopt;
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
-  if (!taken || taken->args[0]->kind != ExprKind::Call) return std::nullopt;
+  const ast::Expr* taken = file ? expressionAround(*file, member, ExprKind::Member) : nullptr;
+  if (!taken || taken->opSpan != member || taken->args[0]->kind != ExprKind::Call) return std::nullopt;
   const ast::Expr& callee = *taken->args[0]->args[0];
   if (callee.text != "sort") return std::nullopt;
   std::vector<Edit> edits{{Span{member.file, taken->args[0]->span.end, taken->span.end}, ""}};
@@ -237,8 +231,7 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
     appends += other ? 1 : 0;
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
   if (!together || appends != 1) return std::nullopt;
   const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
   const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
@@ -353,8 +346,7 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
     edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, std::move(text)});
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
   if (edits.size() == 1) {  // there is no step yet: they wait in a comment
     if (!syntax::endsLine(context.sources, call->span)) return std::nullopt;
     std::string all;
@@ -366,12 +358,13 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
 
 std::optional<Help> optionLeftOut(Context& context, Span argument, const std::string& name) {
   const syntax::Familiar* option = syntax::familiarOption(name);
-  const ast::File* file = option && option->nothing ? fileOf(context) : nullptr;
+  const ast::File* file = option && (option->nothing || !option->nothingAs.empty()) ? fileOf(context) : nullptr;
   const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
   if (!call) return std::nullopt;
   const auto& all = call->arguments;
   const auto it = std::find_if(all.begin(), all.end(), [&](const ast::Argument& a) { return a.span == argument; });
-  if (it == all.end()) return std::nullopt;
+  if (it == all.end() || !it->value || !syntax::meansNothing(*option, textOf(context, it->value->span)))
+    return std::nullopt;
   Span taken = argument;
   if (it != all.begin())
     taken.begin = std::prev(it)->span.end;

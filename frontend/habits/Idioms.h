@@ -18,6 +18,8 @@ class Context;
 std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, const Val& b);
 /// `[a, b]` as `(a, b)`.
 std::vector<Edit> asTuple(const SourceManager& sources, Span array);
+/// `histogram(x, range: (lo, hi))` of floats with its values moved to the range from 0 to 1.
+std::vector<Edit> movedToUnit(const SourceManager& sources, const Val& x, const Val& range);
 /// The base of an integer power as a float.
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base);
 /// `x[mask] = v`, `x[mask].sum()` with `where`, for a mask at `subscript` that has as many dims as the tensor.

@@ -18,12 +18,6 @@ using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 
-/// The loop around a place; null for none.
-const ast::Stmt* loopAround(const ast::File& file, Span part) {
-  const ast::Stmt* s = placeIn(file, part).statement;
-  while (s && s->kind != StmtKind::For && s->kind != StmtKind::While) s = placeIn(file, s->span).outer;
-  return s;
-}
 }  // namespace
 
 /// The value that the method gives its tensor; empty where TL has no such operation.
@@ -48,7 +42,7 @@ bool Translation::readsAgain(const ast::Expr& call) const {
   const ast::File* file = context_.frame().unit->file;
   const ast::Expr& changed = *call.args[0]->args[0];
   if (!file || changed.kind != ExprKind::Name) return false;
-  const ast::Stmt* loop = loopAround(*file, call.span);
+  const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For, StmtKind::While});
   const ast::Stmt* bound = boundBefore(*file, changed.text, call.span.begin);
   if (loop && !(bound && bound->span.begin > loop->span.begin)) return true;
   bool found = false;
@@ -57,8 +51,7 @@ bool Translation::readsAgain(const ast::Expr& call) const {
     found = found || (e.kind == ExprKind::Name && e.text == changed.text && e.span.begin >= call.span.end);
     return true;
   };
-  for (const ast::StmtPtr& s : file->statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(*file);
   return found;
 }
 

@@ -12,11 +12,6 @@ bool holds(Span outer, Span part) {
   return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
 }
 
-void visitAll(const ast::File& file, const TreeVisitor& visitor) {
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
-}
-
 }  // namespace
 
 StatementPlace placeIn(const ast::File& file, Span part) {
@@ -37,19 +32,37 @@ StatementPlace placeIn(const ast::File& file, Span part) {
     for (const ast::Block& b : e.blocks) consider(b);
     return true;
   };
-  visitAll(file, visitor);
+  visitor.visit(file);
   if (innermost) found.among = &innermost->statements;
   return found;
 }
 
-const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind) {
+const ast::Expr* expressionAround(const ast::File& file, Span part, const IsWanted& wanted) {
   const ast::Expr* found = nullptr;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == kind && holds(e.span, part)) found = &e;
+    if (holds(e.span, part) && wanted(e)) found = &e;
     return true;
   };
-  visitAll(file, visitor);
+  visitor.visit(file);
+  return found;
+}
+
+const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind) {
+  return expressionAround(file, part, [kind](const ast::Expr& e) { return e.kind == kind; });
+}
+
+const ast::Expr* expressionAt(const ast::File& file, Span span) {
+  return expressionAround(file, span, [span](const ast::Expr& e) { return e.span == span; });
+}
+
+const ast::Stmt* statementAround(const ast::File& file, Span part, std::initializer_list<ast::Stmt::Kind> kinds) {
+  const ast::Stmt* found = nullptr;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (holds(s.span, part) && std::find(kinds.begin(), kinds.end(), s.kind) != kinds.end()) found = &s;
+  };
+  visitor.visit(file);
   return found;
 }
 
@@ -60,7 +73,7 @@ size_t timesNamed(const ast::File& file, std::string_view name) {
     times += e.kind == ast::Expr::Kind::Name && e.text == name ? 1 : 0;
     return true;
   };
-  visitAll(file, visitor);
+  visitor.visit(file);
   return times;
 }
 
@@ -71,7 +84,7 @@ const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint3
     const bool binds = s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var;
     if (binds && !s.pattern.isTuple && s.pattern.name.text == name && s.span.end <= offset) found = &s;
   };
-  visitAll(file, visitor);
+  visitor.visit(file);
   return found;
 }
 
@@ -86,7 +99,7 @@ bool assigns(const ast::File& file, std::string_view name) {
             (s.target->kind == ast::Expr::Kind::Tuple &&
              std::any_of(parts.begin(), parts.end(), [&](const ast::ExprPtr& p) { return isIt(*p); }));
   };
-  visitAll(file, visitor);
+  visitor.visit(file);
   return found;
 }
 

@@ -1,5 +1,7 @@
 // Where a part of a script stands: its statement, and the statements around that.
 #pragma once
+#include <functional>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +16,14 @@ struct StatementPlace {
   const std::vector<ast::StmtPtr>* among = nullptr;  ///< the list it stands in
 };
 StatementPlace placeIn(const ast::File& file, Span part);
-/// The innermost call, or index expression, that has the span in it; null for none.
+/// The innermost statement of one of the kinds that has the span in it; null for none.
+const ast::Stmt* statementAround(const ast::File& file, Span part, std::initializer_list<ast::Stmt::Kind> kinds);
+/// The innermost expression that has the span in it and is `wanted`, or of a kind; null for none.
+using IsWanted = std::function<bool(const ast::Expr&)>;
+const ast::Expr* expressionAround(const ast::File& file, Span part, const IsWanted& wanted);
 const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind);
+/// The expression that has this span; null for none.
+const ast::Expr* expressionAt(const ast::File& file, Span span);
 /// How often a name stands in the file as an expression.
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.

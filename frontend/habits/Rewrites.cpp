@@ -55,8 +55,7 @@ Beside besideOf(const ast::File& file, const ast::Expr& call) {
     if (first || (operation && contains(e.args, call))) found = Beside::Operator;
     return true;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   return found;
 }
 

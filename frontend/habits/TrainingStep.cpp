@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -20,40 +20,6 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 using Statements = std::vector<ast::StmtPtr>;
-using NameSet = std::set<std::string>;
-
-NameSet namesRead(const ast::Stmt& s) {
-  NameSet names;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ExprKind::Name) names.insert(e.text);
-    return true;
-  };
-  visitor.visit(s);
-  return names;
-}
-
-bool meet(const NameSet& a, const NameSet& b) {
-  return std::any_of(a.begin(), a.end(), [&](const std::string& n) { return b.contains(n); });
-}
-
-void addBound(const ast::Pattern& p, NameSet& names) {
-  if (!p.isTuple) names.insert(p.name.text);
-  for (const ast::Pattern& part : p.elements) addBound(part, names);
-}
-NameSet boundBy(const ast::Stmt& s) {
-  NameSet names;
-  if (s.kind == StmtKind::Let || s.kind == StmtKind::Var) addBound(s.pattern, names);
-  return names;
-}
-
-NameSet assignedBy(const ast::Stmt& s) {
-  NameSet names;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& part) { assignedNames(part, names); };
-  visitor.visit(s);
-  return names;
-}
 bool isAssigned(const ast::Stmt& s, const std::string& name) {
   return s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name && s.target->text == name;
 }
@@ -205,8 +171,7 @@ bool trainsOtherwise(const ast::File& file) {
     for (const ast::Argument& a : e.arguments) found = found || (a.name && isOne(a.name->text));
     return !found;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   return found;
 }
 

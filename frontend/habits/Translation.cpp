@@ -101,15 +101,9 @@ int partTaken(const ast::Expr& e) {
 
 /// The expression of the file that takes one part of what the call gives; null for none.
 const ast::Expr* takerOf(const ast::File& file, const ast::Expr& call) {
-  const ast::Expr* found = nullptr;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (!e.args.empty() && e.args[0].get() == &call && partTaken(e) >= 0) found = &e;
-    return found == nullptr;
-  };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s && !found) visitor.visit(*s);
-  return found;
+  return expressionAround(file, call.span, [&](const ast::Expr& e) {
+    return !e.args.empty() && e.args[0].get() == &call && partTaken(e) >= 0;
+  });
 }
 }  // namespace
 
@@ -222,6 +216,23 @@ std::vector<int64_t> Translation::shapeOf(const ast::Expr& value) const {
   return {};
 }
 
+namespace {
+/// `np.array` and its kin, which give what they are given.
+bool isValueItself(const ast::Expr& callee) {
+  const auto calls = syntax::familiarCalls(callee.text);
+  return std::ranges::any_of(calls, [](const syntax::FamiliarCall& c) {
+    return c.operands == 1 && c.form == syntax::FamiliarCall::Form::Function && c.pattern == "#1";
+  });
+}
+/// `len`, and what else gives a size.
+bool isLength(const ast::Expr& callee) {
+  const auto calls = syntax::familiarCalls(callee.text);
+  return callee.kind == ExprKind::Name && std::ranges::any_of(calls, [](const syntax::FamiliarCall& c) {
+           return c.operands == 1 && c.pattern.ends_with(".shape[0]");
+         });
+}
+}  // namespace
+
 int Translation::rankOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;
   if (value.kind == ExprKind::Name) {
@@ -232,7 +243,12 @@ int Translation::rankOf(const ast::Expr& value) const {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
     return part < 0 ? -1 : 1 + part;
   }
-  if (value.kind != ExprKind::Call || value.args[0]->kind != ExprKind::Name || value.arguments.empty()) return -1;
+  if (value.kind == ExprKind::Index && value.args[0]->kind == ExprKind::Member && value.args[0]->text == "shape")
+    return value.subscripts.size() == 1 && value.subscripts[0].index ? 0 : -1;
+  if (value.kind != ExprKind::Call || value.arguments.empty()) return -1;
+  if (isLength(*value.args[0])) return 0;
+  if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
+  if (value.args[0]->kind != ExprKind::Name) return -1;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
   const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
   const ast::Expr* shape = value.arguments[0].value.get();
@@ -305,13 +321,14 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
     std::string option = a.name;
     const syntax::Familiar* known = option.empty() ? nullptr : syntax::familiarOption(option);
     if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
+    if (known != nullptr && !has(option) && syntax::meansNothing(*known, a.text)) continue;
     if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr &&
         (a.number || (!a.parts.empty() && a.text.starts_with("("))))
       option = "axis";
     std::string value = a.text;
     if (option == "dtype" && value.size() > 2 && value.front() == '"')
       if (const std::string dtype = nameOf(value.substr(1, value.size() - 2)); !dtype.empty()) value = dtype;
-    text += (i == 0 ? "" : ", ") + (option.empty() ? "" : option + ": ") + value;
+    text += (text.ends_with('(') ? "" : ", ") + (option.empty() ? "" : option + ": ") + value;
   }
   return text + ")";
 }
@@ -467,8 +484,7 @@ void Translation::readThrough(const TranslatedCall& call, std::vector<Edit>& edi
     if (reads && e.span.begin >= call.whole.end) edits.push_back({e.args[0]->span, call.readThrough});
     return true;
   };
-  for (const ast::StmtPtr& statement : file->statements)
-    if (statement) visitor.visit(*statement);
+  visitor.visit(*file);
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

@@ -80,11 +80,10 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
     g.unit = &unit;
     const Span place = decl.type ? types_.placeIn(*decl.type) : Span();
     if (decl.type && !place.valid()) expected = types_.resolve(*decl.type, g);
-    const Pins pins = pinsOf(expected);
-    v = place.valid()                         ? noPlace(decl, place)
-        : pins.named() || !pins.parts.empty() ? noPlace(decl, decl.type->span)
-        : decl.value                          ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr)
-                                              : context_.lost();
+    v = place.valid()            ? noPlace(decl, place)
+        : pinsOf(expected).any() ? noPlace(decl, decl.type->span)
+        : decl.value             ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr)
+                                 : context_.lost();
     if (decl.type) v = asDeclared(std::move(v), expected, 0);
   }
   std::function<bool(const Val&)> known = [&](const Val& x) {

@@ -1,6 +1,24 @@
 #include "frontend/names/Library.h"
 
+#include <map>
+
+#include "frontend/StdModules.h"
+#include "frontend/names/Unit.h"
+
 namespace tenc::frontend {
+
+std::string moduleWith(const Unit& unit, std::string_view function) {
+  static const auto kModules = [] {
+    std::multimap<std::string_view, std::string_view> modules;
+    for (const std::string_view module : stdModuleNames())
+      for (const std::string_view f : syntax::Outline(*stdModule(module)).described()) modules.emplace(f, module);
+    return modules;
+  }();
+  const auto [first, last] = kModules.equal_range(function);
+  for (auto m = first; m != last; ++m)
+    if (unit.modules.contains(m->second)) return std::string(m->second);
+  return first != last && std::next(first) == last ? std::string(first->second) : "";
+}
 
 void Library::readSources() {
   for (; read_ < sources_.size(); ++read_) {

@@ -4,11 +4,18 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "syntax/Outline.h"
 #include "syntax/Parse.h"
 
 namespace tenc::frontend {
+
+struct Unit;
+
+/// The module of the standard library that has a function of that name, which a comment describes: one that the unit
+/// imports, or the only one; empty for none.
+std::string moduleWith(const Unit& unit, std::string_view function);
 
 class Library {
  public:

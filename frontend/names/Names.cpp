@@ -59,6 +59,17 @@ std::optional<Val> Names::lookup(Span use) {
   return d ? valueOf(*d, use) : std::nullopt;
 }
 
+std::optional<Val> Names::lookupMethod(Span use) {
+  const Resolution& names = *context_.frame().unit->resolution;
+  const Declaration* d = names.definition(use);
+  auto v = d ? valueOf(*d, use) : std::nullopt;
+  using Kind = Val::Kind;
+  const bool called = v && (v->is(Kind::Function) || v->is(Kind::Struct) || v->is(Kind::DType) || v->poison());
+  if (!v || called || !d->isLocal()) return v;
+  if (const Declaration* global = names.global(d->name)) return valueOf(*global, use);
+  return isBuiltin(d->name) || isTransform(d->name) ? std::optional(builtinFunction(d->name, use)) : std::nullopt;
+}
+
 std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, Span span) {
   const Declaration* d = unit.resolution->global(name);
   return d ? valueOf(*d, span) : std::nullopt;

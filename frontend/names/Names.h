@@ -29,6 +29,8 @@ class Names {
 
   /// What the name that is written at `use` means in the body at hand; nullopt when nothing declares it.
   std::optional<Val> lookup(Span use);
+  /// What a method written at `use` means: a variable that is no function hides none.
+  std::optional<Val> lookupMethod(Span use);
   /// What a unit declares under that name, for names that the tree does not hold; nullopt when there is none.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
   /// What a declaration stands for, used at `span`; nullopt for a local without a value here.

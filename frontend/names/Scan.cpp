@@ -5,6 +5,11 @@
 
 namespace tenc::frontend {
 
+void TreeVisitor::visit(const ast::File& f) const {
+  for (const ast::StmtPtr& s : f.statements)
+    if (s) visit(*s);
+}
+
 void TreeVisitor::visit(const ast::Block& b) const {
   for (const auto& s : b.statements) {
     if (s) visit(*s);

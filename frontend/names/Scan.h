@@ -17,6 +17,7 @@ struct TreeVisitor {
   void visit(const ast::Block& b) const;
   void visit(const ast::Stmt& s) const;
   void visit(const ast::Expr& e) const;
+  void visit(const ast::File& f) const;
 
  private:
   void visit(const ast::ExprPtr& e) const {

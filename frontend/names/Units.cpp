@@ -55,7 +55,10 @@ bool Units::declareOnce(Unit& unit, const ast::Name& name) {
 bool Units::isImported(const Unit& unit, const ast::Name& name) {
   const auto it = unit.imported.find(name.text);
   if (it == unit.imported.end()) return false;
-  context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice").note(it->second, "imported here");
+  auto d = context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice");
+  d.note(it->second, "imported here");
+  if (const auto from = unit.names.find(name.text); from != unit.names.end())
+    d.help("import the module as a whole, and write `" + from->second.first->name + "." + from->second.second + "`");
   return true;
 }
 
@@ -352,8 +355,11 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
       const auto instead = syntax::importedInstead(path, {});
       if (statement && instead) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
-        d.help(instead->empty() ? "operations have no prefix, and nothing is imported for them"
-                                : "write `" + *instead + "`",
+        const syntax::Familiar* known = syntax::familiarName(path);
+        const bool told = known && !known->help.empty() && !known->prefix && syntax::familiarCalls(path).empty();
+        d.help(!instead->empty() ? "write `" + *instead + "`"
+               : told            ? std::string(known->help)
+                                 : "operations have no prefix, and nothing is imported for them",
                {instead->empty() ? gone : Edit{statement->span, *instead}});
         modules_[key] = nullptr;
         return nullptr;

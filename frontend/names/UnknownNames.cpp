@@ -1,26 +1,27 @@
 // Names that are nowhere declared, and the names of code that is not compiled.
 #include "frontend/names/UnknownNames.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "frontend/Context.h"
-#include "frontend/StdModules.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Library.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
-#include "syntax/Outline.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -29,15 +30,9 @@ namespace {
 
 /// Whether the name at `span` is a subscript by itself.
 bool isSubscript(const ast::File& file, Span span) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    for (const ast::Subscript& s : e.subscripts) found = found || (s.index && s.index->span == span);
-    return !found;
-  };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
-  return found;
+  return expressionAround(file, span, [span](const ast::Expr& e) {
+           return std::ranges::any_of(e.subscripts, [&](auto& s) { return s.index && s.index->span == span; });
+         }) != nullptr;
 }
 
 /// The statement that assigns the name at `span` among several; null for none.
@@ -48,28 +43,13 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
     const bool several = s.kind == ast::Stmt::Kind::Assign && s.target && s.target->kind == ast::Expr::Kind::Tuple;
     if (several && s.target->span.begin <= span.begin && span.end <= s.target->span.end) found = &s;
   };
-  for (const ast::StmtPtr& s : file.statements)
-    if (s) visitor.visit(*s);
+  visitor.visit(file);
   return found;
-}
-
-/// The function around a place; null in the script itself.
-const ast::Stmt* functionAround(const ast::File& file, Span place) {
-  const ast::Stmt* s = placeIn(file, place).statement;
-  while (s && s->kind != ast::Stmt::Kind::Fn) s = placeIn(file, s->span).outer;
-  return s;
-}
-
-/// The test or bench around a place; null for none.
-const ast::Stmt* testAround(const ast::File& file, Span place) {
-  const ast::Stmt* s = placeIn(file, place).statement;
-  while (s && s->kind != ast::Stmt::Kind::Test && s->kind != ast::Stmt::Kind::Bench) s = placeIn(file, s->span).outer;
-  return s;
 }
 
 /// Visits the function at hand, or the script without its functions.
 void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) {
-  if (const ast::Stmt* function = functionAround(file, place)) return visitor.visit(*function);
+  if (const ast::Stmt* function = statementAround(file, place, {ast::Stmt::Kind::Fn})) return visitor.visit(*function);
   for (const ast::StmtPtr& s : file.statements)
     if (s && s->kind != ast::Stmt::Kind::Fn) visitor.visit(*s);
 }
@@ -114,19 +94,6 @@ bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name)
 bool isReceiver(const ast::File& file, Span span) {
   const ast::Expr* member = expressionAround(file, span, ast::Expr::Kind::Member);
   return member && member->args[0]->span == span;
-}
-
-/// The module of the library that has a function of that name: one that is imported, or the only one.
-std::string moduleWith(const Unit& unit, std::string_view name) {
-  std::string found;
-  bool several = false;
-  for (const std::string_view module : stdModuleNames()) {
-    if (!syntax::Outline(*stdModule(module)).describes(name)) continue;
-    if (unit.modules.contains(module)) return std::string(module);
-    several = several || !found.empty();
-    found = module;
-  }
-  return several ? "" : found;
 }
 
 /// The statement that assigns what a call gives to the name at `target`; null for none.
@@ -201,7 +168,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
     if (auto other = bindsOtherwise(context_, *variable, span))
       d.help(other->text, other->edits);
-    else if (const ast::Stmt* block = testAround(*context_.frame().unit->file, span))
+    else if (const ast::Stmt* block =
+                 statementAround(*context_.frame().unit->file, span, {ast::Stmt::Kind::Test, ast::Stmt::Kind::Bench}))
       d.help("bind it in the `" + std::string(block->kind == ast::Stmt::Kind::Test ? "test" : "bench") +
              "` too; what it may read is a `const` or a `param`");
     else
@@ -244,10 +212,7 @@ bool contains(Span outer, Span part) {
 size_t timesBound(const ast::Stmt& block, const std::string& name) {
   size_t times = 0;
   TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const bool binds = s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var;
-    times += binds && !s.pattern.isTuple && s.pattern.name.text == name ? 1 : 0;
-  };
+  visitor.onStatement = [&](const ast::Stmt& s) { times += boundBy(s).contains(name) ? 1 : 0; };
   visitor.visit(block);
   return times;
 }
@@ -262,14 +227,22 @@ bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name,
   for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(*file, outer->span).outer)
     block = outer;
   const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
-  const bool plain = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
-                     !binds->pattern.isTuple && !binds->type && binds->annotations.empty() && binds->keyword.valid();
-  if (!plain || !ended.type || timesBound(*block, name) != 1) {
+  const bool assigns = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
+                       !binds->type && binds->annotations.empty() && binds->keyword.valid() && ended.type;
+  if (!assigns || timesBound(*block, name) != 1) {
     d.help(help);
     return true;
   }
-  d.help(help, {syntax::lineBefore(context_.sources, block->span, "var " + name + " = " + startOf(*ended.type)),
-                {Span{use.file, binds->keyword.begin, binds->pattern.span.begin}, ""}});
+  std::vector<Edit> edits{
+      syntax::lineBefore(context_.sources, block->span, "var " + name + " = " + startOf(*ended.type))};
+  if (binds->pattern.isTuple) {  // its other names stay those of the block
+    const std::string now = name + "_";
+    edits.push_back({ended.span, now});
+    edits.push_back({Span{use.file, binds->span.end, binds->span.end}, "; " + name + " = " + now});
+  } else {
+    edits.push_back({Span{use.file, binds->keyword.begin, binds->pattern.span.begin}, ""});
+  }
+  d.help(help, std::move(edits));
   return true;
 }
 

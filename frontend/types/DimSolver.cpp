@@ -172,7 +172,7 @@ bool DimSolver::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& di
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                             who.what + " has shape " + ir::toString(dims) + ", but " +
                                 std::string(context_.sources.text(whole.span)) + values + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
+    who.explain(d);
     noteDims(d, whole, g);
     return false;
   };

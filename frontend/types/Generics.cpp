@@ -13,6 +13,11 @@ std::string Target::ofDim() const {
   return several ? what + ", " + describe(*whole) + "," : what;
 }
 
+void Target::explain(Diagnostics::Builder& d) const {
+  if (declared.valid()) d.note(declared, "declared here");
+  if (!help.empty()) d.help(help);
+}
+
 Generics genericsOf(const FnDecl& decl) {
   Generics g;
   g.unit = decl.unit;

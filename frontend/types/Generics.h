@@ -34,9 +34,12 @@ struct Target {
   const ast::TypeExpr* dim = nullptr;  ///< inside of a dim: all of it, and its size
   int64_t size = 0;
   const Val* whole = nullptr;  ///< the tensor that a dim is of
+  std::string help{};          ///< what is said besides
 
   /// The subject of a sentence about one of its dims.
   std::string ofDim() const;
+  /// Adds where it is declared, and what is said besides.
+  void explain(Diagnostics::Builder& d) const;
 };
 
 /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound

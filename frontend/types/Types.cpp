@@ -129,7 +129,9 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   if (d && (d->kind == Declaration::Kind::Generic || d->kind == Declaration::Kind::Parameter)) {
     const auto bound = g.bound.find(d->name);
     if (bound != g.bound.end()) return bound->second.is(Val::Kind::Device) ? bound->second.device.name : "";
-    if (d->kind == Declaration::Kind::Generic) return "$" + d->name;
+    const Binding* local = context_.frame().bound(d->span);
+    const bool byValue = local && local->value.device.of && local->value.device.name.empty();
+    if (d->kind == Declaration::Kind::Generic || byValue) return "$" + d->name;
   }
   // Other names are those of the unit in whose scope the type is read.
   if (g.unit != context_.frame().unit && !g.locals) {
@@ -152,24 +154,20 @@ Span Types::placeIn(const ast::TypeExpr& t) {
 
 Pins Types::pinsOf(const ast::TypeExpr& written, Generics& g) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
-  Pins pins;
-  if (t.place) {
-    pins.place = deviceInType(t, g);
-  } else if (t.kind == TypeKind::Tuple || t.kind == TypeKind::List) {
-    bool any = false;
-    const size_t parts = t.kind == TypeKind::List ? 1 : t.args.size();
-    for (size_t i = 0; i < parts && !context_.spent(t.args[i]->span); ++i) {
-      pins.parts.push_back(pinsOf(*t.args[i], g));
-      any = any || pins.parts.back().named() || !pins.parts.back().parts.empty();
-    }
-    if (!any) pins.parts.clear();
-  } else if (t.kind == TypeKind::Path) {
+  if (t.place) return {deviceInType(t, g), {}};
+  if (t.kind == TypeKind::Tuple || t.kind == TypeKind::List) {
+    std::vector<Pins> parts;
+    const size_t count = t.kind == TypeKind::List ? 1 : t.args.size();
+    for (size_t i = 0; i < count && !context_.spent(t.args[i]->span); ++i) parts.push_back(pinsOf(*t.args[i], g));
+    return Pins::ofParts(std::move(parts));
+  }
+  if (t.kind == TypeKind::Path) {
     const Declaration* d = g.unit->resolution->definition(t.path.back().span);
     if (d && d->kind == Declaration::Kind::Alias) return frontend::pinsOf(resolve(t, g));
     const auto bound = d && d->kind == Declaration::Kind::Generic ? g.bound.find(d->name) : g.bound.end();
     if (bound != g.bound.end() && bound->second.is(Val::Kind::Type)) return frontend::pinsOf(*bound->second.type);
   }
-  return pins;
+  return {};
 }
 
 std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g) {

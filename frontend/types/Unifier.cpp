@@ -56,7 +56,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     auto d = context_.error(
         code, who.span,
         who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
+    who.explain(d);
     return Val(d);
   };
   std::optional<ir::DType> declared;
@@ -109,9 +109,16 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     auto d = context_.error(dtypeCode, who.span,
                             who.what + " is " + describe(r) + ", but " + std::string(context_.sources.text(t.span)) +
                                 (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
+    who.explain(d);
     const bool isNumber = t.args.empty();
-    if (v.span.valid() && (!isNumber || type.shape.empty())) d.help("`" + asked + "(...)` converts");
+    // An edit where nothing is lost.
+    const bool exact = ir::isFloat(*declared) && type.dtype != ir::DType::Bool &&
+                       (ir::isInt(type.dtype) || ir::byteSize(*declared) > ir::byteSize(type.dtype));
+    const std::string written(v.span.valid() ? context_.sources.text(v.span) : "");
+    const bool isWhole = !written.empty() && written.find('\n') == std::string::npos && !who.isDeclaration;
+    if (v.span.valid() && (!isNumber || type.shape.empty()))
+      d.help("`" + asked + "(...)` converts",
+             exact && isWhole ? std::vector<Edit>{{v.span, asked + "(" + written + ")"}} : std::vector<Edit>{});
     return d;
   }
   Target of = who;
@@ -126,7 +133,7 @@ bool Unifier::unifyArgument(const ast::TypeExpr& written, const Val& actual, Gen
   auto differs = [&](const Val& known) {
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                             who.what + " has " + describe(actual) + " where " + describe(known) + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
+    who.explain(d);
     return false;
   };
   switch (t.kind) {
@@ -173,7 +180,7 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
     auto d = context_.error(
         who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
         who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
+    who.explain(d);
     return d;
   }
   const auto shares = structs_.shareArguments(decl, t.args.size(), t.span,
@@ -204,7 +211,7 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
       auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0201, who.span,
                               who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) +
                                   " with " + it->first + " = " + describe(it->second) + " is declared");
-      if (who.declared.valid()) d.note(who.declared, "declared here");
+      who.explain(d);
       return d;
     }
   }
@@ -215,7 +222,7 @@ Val Unifier::mismatch(const ast::TypeExpr& t, const Val& v, const Target& who, c
   auto d = context_.error(
       who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
       who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
-  if (who.declared.valid()) d.note(who.declared, "declared here");
+  who.explain(d);
   if (tree != nullptr && tree->kind == ast::Generic::Kind::Tree && !tree->otherwise && v.is(Kind::Function))
     d.help("a function is no tree: its kind is `fn`", {{tree->span, tree->name.text + ": fn"}});
   return d;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Unit.h"
@@ -35,16 +36,33 @@ bool mayBeStatic(const ast::Stmt& loop) {
   });
 }
 
-/// `name`: of the value; null for what has none that can be changed.
-void explainKnown(Diagnostics::Builder& d, const Declaration* name) {
+/// A value of a `param`, and one that it is given for a run.
+std::array<std::string_view, 2> valuesOf(ir::DType t) {
+  if (t == ir::DType::Bool) return {"true", "false"};
+  return ir::isFloat(t) ? std::array<std::string_view, 2>{"0.5", "0.1"} : std::array<std::string_view, 2>{"1", "2"};
+}
+
+/// `name`: of the value of dtype `t`; null for what has none that can be changed. Whether that would make it known.
+bool explainKnown(Diagnostics::Builder& d, const Declaration* name, ir::DType t) {
   const auto before = [](Span s) { return Span{s.file, s.begin, s.begin}; };
   const ast::Stmt* s = name ? name->statement : nullptr;
+  const bool bound = s && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
   if (name && name->kind == Declaration::Kind::Parameter)
-    d.help("a parameter that is known at compile time is `static`", {{before(name->span), "static "}});
-  else if (s && s->kind == ast::Stmt::Kind::For && !s->isStatic && mayBeStatic(*s))
-    d.help("in a loop that is `static` it is known in each trip", {{before(s->lo->span), "static "}});
-  else
-    d.note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+    return d.help("a parameter that is known at compile time is `static`", {{before(name->span), "static "}}), true;
+  if (s && s->kind == ast::Stmt::Kind::For && !s->isStatic && mayBeStatic(*s))
+    return d.help("in a loop that is `static` it is known in each trip", {{before(s->lo->span), "static "}}), true;
+  d.note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+  if (!bound) return false;
+  d.note(name->span, "`" + name->name + "` is bound here");
+  const auto uses = name->home->usesOf(*name);
+  const bool changes = std::ranges::any_of(uses, [](const Use& use) { return use.assigned; });
+  if (s->kind == ast::Stmt::Kind::Var && !changes && s->keyword.valid() && s->value && isOfLiterals(*s->value))
+    return d.help("it does not change: bind it with `let`", {{s->keyword, "let"}}), true;
+  const auto [given, other] = valuesOf(t);
+  d.help("a `param` is known at compile time and chosen for each run: `param " + name->name + ": " +
+         std::string(ir::name(t)) + " = " + std::string(given) + "`, then `--" + name->name + " " + std::string(other) +
+         "`");
+  return false;
 }
 }  // namespace
 
@@ -74,16 +92,16 @@ void refuseRunTimeSize(Context& context, const Val& size) {
   context.frames.resize(context.frames.size() - inner.size());
   auto d = context.error(Code::E0111, at, who + " needs this at compile time, as a size, but it is a run-time value");
   context.frames.insert(context.frames.end(), inner.begin(), inner.end());
-  explainKnown(d, own);
+  explainKnown(d, own, ir::DType::I64);
 }
 
-void explainKnown(Context& context, Diagnostics::Builder& d, const Val& v) {
+bool explainKnown(Context& context, Diagnostics::Builder& d, const Val& v) {
   const Unit* unit = context.frames.empty() ? nullptr : context.frame().unit;
   const Declaration* name = v.span.valid() && unit ? unit->resolution->definition(v.span) : nullptr;
   // Only what the user has written can be changed.
   const bool isNumber = v.is(Val::Kind::Tensor) && v.tensor->type.shape.empty();
   const bool isOwn = isNumber && name && !context.sources.file(name->span.file).isLibrary;
-  explainKnown(d, isOwn ? name : nullptr);
+  return explainKnown(d, isOwn ? name : nullptr, isNumber ? v.tensor->type.dtype : ir::DType::I64);
 }
 
 std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {
@@ -113,8 +131,9 @@ std::optional<double> Evaluator::constFloat(const Val& v, std::string_view what)
   if (v.is(Val::Kind::Int)) return static_cast<double>(v.integer);
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known at compile time, but this is a run-time value");
+    auto d = context_.error(Code::E0111, v.span,
+                            std::string(what) + " must be known at compile time, but this is a run-time value");
+    explainKnown(context_, d, v);
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be a number, not " + describe(v));
   }
@@ -125,8 +144,9 @@ std::optional<bool> Evaluator::constBool(const Val& v, std::string_view what) {
   if (v.is(Val::Kind::Bool)) return v.boolean;
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known at compile time, but this is a run-time value");
+    auto d = context_.error(Code::E0111, v.span,
+                            std::string(what) + " must be known at compile time, but this is a run-time value");
+    explainKnown(context_, d, v);
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be true or false, not " + describe(v));
   }
@@ -203,8 +223,9 @@ std::optional<std::vector<int64_t>> Evaluator::constInts(const Val& given, std::
   }
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known at compile time, but this is a run-time value");
+    auto d = context_.error(Code::E0111, v.span,
+                            std::string(what) + " must be known at compile time, but this is a run-time value");
+    explainKnown(context_, d, v);
   } else {
     context_.error(Code::E0203, v.span,
                    std::string(what) + " must be an integer or a list of integers, not " + describe(v));
@@ -222,7 +243,8 @@ std::optional<ir::Dims> Evaluator::constShape(const Val& given) {
   if (size) {
     auto d = context_.error(Code::E0210, size->span,
                             "a shape must be known at compile time, but this size is a run-time value");
-    explainKnown(context_, d, *size);
+    if (!explainKnown(context_, d, *size))
+      d.help("for a size that only the run knows take the largest and a mask: `where(arange(8) < n, x, 0.0)`");
     return std::nullopt;
   }
   auto dims = constInts(v, "a shape");

@@ -16,8 +16,9 @@ class Context;
 bool isRunTimeSize(const Val& v);
 /// E0111 at that argument.
 void refuseRunTimeSize(Context& context, const Val& size);
-/// Says what is known at compile time, and what would make so the run-time value that is written at `v.span`.
-void explainKnown(Context& context, Diagnostics::Builder& d, const Val& v);
+/// Says what is known at compile time, and what would make so the run-time value that is written at `v.span`; whether
+/// an edit would.
+bool explainKnown(Context& context, Diagnostics::Builder& d, const Val& v);
 
 /// Compile-time values as C++ values, and arithmetic on them. All report when a value is of the wrong kind (E0203;
 /// E0111 when it is known at run time only).

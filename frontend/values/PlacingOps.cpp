@@ -183,7 +183,7 @@ void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
 }
 
 Val PlacingOps::checkPins(const Val& v, const Pins& pins, const PartName& what, Span span) {
-  if (v.poison() || (!pins.named() && pins.parts.empty())) return v;
+  if (v.poison() || !pins.any()) return v;
   if (!pins.named()) {
     Val r = v;
     for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {
@@ -213,8 +213,9 @@ DeviceRef PlacingOps::written(const std::string& place) const {
   if (place.starts_with('$')) {
     for (const Scope& scope : context_.frame().scopes) {
       for (const auto& [name, binding] : scope.names) {
-        const Val& v = binding.value;
-        if (v.is(Val::Kind::Device) && v.device.name == place) return v.device;
+        const DeviceRef& d = binding.value.device;
+        if (!binding.value.is(Val::Kind::Device)) continue;
+        if (d.name == place || (d.name.empty() && d.of && place == "$" + name)) return d;
       }
     }
   }

@@ -27,6 +27,26 @@ Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) 
   return rebuild(like, leaves);
 }
 
+Val withoutDeviceNames(const Val& v) {
+  const std::function<Val(const Val&, bool)> unnamed = [&](const Val& x, bool captured) -> Val {
+    Val r = x;
+    if (captured && x.device.of && x.device.name.starts_with('$')) r.device.name.clear();
+    for (size_t i = 0; x.isTree() && holdsFunction(x) && i < x.elems.size(); ++i) {
+      Val part = unnamed(x.elems[i], captured);
+      if (!part.isIdentical(x.elems[i])) r.elems.edit()[i] = std::move(part);
+    }
+    if (!x.fn || tensorsIn(*x.fn) == 0) return r;
+    auto f = std::make_shared<FnValue>(*x.fn);
+    for (auto& [name, value] : f->captures) value = unnamed(value, true);
+    if (f->receiver) f->receiver = std::make_shared<Val>(unnamed(*f->receiver, true));
+    for (Val& e : f->inner) e = unnamed(e, true);
+    for (auto& [name, value] : f->options) value = unnamed(value, true);
+    r.fn = std::move(f);
+    return r;
+  };
+  return holdsFunction(v) ? unnamed(v, false) : v;
+}
+
 bool sameTypes(const Val& a, const Val& b) {
   if (!sameStructure(a, b)) return false;
   std::vector<ir::Value*> x, y;
@@ -155,14 +175,11 @@ const Pins* pinsOfPart(const Val& v, const Pins* own, size_t i) {
 }
 
 Pins pinsOf(const Ty& t) {
-  Pins pins{t.place, {}};
-  if (t.kind != Ty::Kind::Tuple && t.kind != Ty::Kind::List) return pins;
-  bool any = false;
-  for (const Ty& e : t.elems) {
-    pins.parts.push_back(pinsOf(e));
-    any = any || pins.parts.back().named() || !pins.parts.back().parts.empty();
-  }
-  if (!any) pins.parts.clear();
+  std::vector<Pins> parts;
+  if (t.kind == Ty::Kind::Tuple || t.kind == Ty::Kind::List)
+    for (const Ty& e : t.elems) parts.push_back(pinsOf(e));
+  Pins pins = Pins::ofParts(std::move(parts));
+  pins.place = t.place;
   return pins;
 }
 

@@ -34,6 +34,9 @@ Pins pinsOf(const Ty& t);
 std::vector<std::string> pinnedLeaves(const Val& v, const Pins* own = nullptr);
 /// Whether it is a function, or a tree with one.
 bool holdsFunction(const Val& v);
+/// The value as another function has it: device variables that functions in it have captured mean nothing there, and
+/// are known by the values that live on them.
+Val withoutDeviceNames(const Val& v);
 /// Arguments of the region of the types of `like`.
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
 

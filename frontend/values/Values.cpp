@@ -5,6 +5,11 @@
 
 namespace tenc::frontend {
 
+Pins Pins::ofParts(std::vector<Pins> parts) {
+  const bool any = std::ranges::any_of(parts, &Pins::any);
+  return {"", any ? std::move(parts) : std::vector<Pins>()};
+}
+
 namespace {
 Val made(Val::Kind kind, Span s) {
   Val v;
@@ -251,7 +256,8 @@ std::string describe(const Val& v) {
     case Val::Kind::DType: return "the dtype " + std::string(ir::name(v.dtype));
     case Val::Kind::Device: return v.device.name.empty() ? "a device" : "the device " + v.device.name;
     case Val::Kind::Tensor: return ir::toString(v.tensor->type);
-    case Val::Kind::Array: return "an array of " + std::to_string(v.elems.size());
+    case Val::Kind::Array:
+      return "an array of " + std::to_string(v.elems.size()) + (v.elems.size() == 1 ? " value" : " values");
     case Val::Kind::Tuple: return "(" + elementsText(v) + ")";
     case Val::Kind::List:
       return v.elems.empty() ? "an empty list"

@@ -35,6 +35,10 @@ struct Pins {
   std::vector<Pins> parts;  ///< Tuple: one for each element; List: one for all
 
   bool named() const { return !place.empty(); }
+  /// Whether the whole or a part is named.
+  bool any() const { return named() || !parts.empty(); }
+  /// What the parts name; none of them are kept where none is named.
+  static Pins ofParts(std::vector<Pins> parts);
 };
 
 /// A struct type with its arguments. Two are the same type when `text` is the same and the declaration is.

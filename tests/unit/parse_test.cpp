@@ -288,9 +288,7 @@ TEST(Outline, TakesOfAnImportWhatIsWanted) {
   const std::string part = outline.take(words);
   EXPECT_EQ(part.find("import a:      two"), 0U);
   EXPECT_EQ(part.find("three"), std::string::npos);
-  EXPECT_TRUE(outline.describes("use"));
-  EXPECT_TRUE(outline.describes("more"));
-  EXPECT_FALSE(outline.describes("two"));
+  EXPECT_EQ(outline.described(), (std::set<std::string_view>{"use", "more"}));
 }
 
 /// Every declaration of the standard library is found by its lines: taken all together they are the whole module.

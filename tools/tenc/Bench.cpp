@@ -1,4 +1,5 @@
 // `tenc bench s.tl`: the last expression of every `bench` block is timed.
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -12,6 +13,32 @@
 
 namespace tenc::tool {
 
+namespace {
+/// What a block prints, which runs thousands of times: its first lines.
+class FirstLines {
+ public:
+  explicit FirstLines(std::FILE* out) : out_(out) {}
+  void add(std::string_view text) {
+    size_t shown = 0;
+    while (shown < text.size() && lines_ < kMost) {
+      const size_t end = text.find('\n', shown);
+      shown = end == std::string_view::npos ? text.size() : end + 1;
+      lines_ += end == std::string_view::npos ? 0 : 1;
+    }
+    std::fwrite(text.data(), 1, shown, out_);
+    left_ += static_cast<size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(shown), text.end(), '\n'));
+  }
+  void end() {
+    if (left_ > 0) std::fprintf(out_, "... and %zu more lines\n", left_);
+  }
+
+ private:
+  static constexpr size_t kMost = 10;
+  std::FILE* out_;
+  size_t lines_ = 0, left_ = 0;
+};
+}  // namespace
+
 int benchCommand(Session& session, const CommandLine& line) {
   session.options().benches = true;
   session.options().solveMemory = false;  // it would solve for the script, not for a block
@@ -22,8 +49,6 @@ int benchCommand(Session& session, const CommandLine& line) {
 
   rt::CallOptions options;
   options.benchSeconds = session.options().benchSeconds;
-  // What the blocks print is no JSON.
-  if (line.json) options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   const InterruptScope interrupt(session.control());
   size_t others = 0;
   const ir::CallGraph calls(*lowered.module);
@@ -38,11 +63,14 @@ int benchCommand(Session& session, const CommandLine& line) {
     if (!program) return finish(session, line);
     flushDiagnostics(session, line);
     rt::CallResult result;
+    FirstLines printed(line.json ? stderr : stdout);  // what a block prints is no JSON
     const Outcome outcome = [&] {
       rt::CallOptions own = options;
+      own.print = [&](std::string_view text) { printed.add(text); };
       const ProgressLine progress(line.progress, own, "bench " + bench.title);
       return session.run(*program, own, &result);
     }();
+    printed.end();
     for (const rt::BenchResult& b : result.benches) {
       if (line.json) {
         std::printf("{\"name\": %s, \"median_ms\": %.6g, \"min_ms\": %.6g, \"rounds\": %d}\n",

@@ -1,0 +1,18 @@
+// PyTorch's derivatives of values, `torch.autograd.grad(y, x)` and `y.backward()` with `x.grad`, as those of the
+// function that makes the value.
+#pragma once
+#include <optional>
+
+#include "support/Diagnostics.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+class Context;
+
+/// `grad(y, x)` with the statements by which `y` is made of `x`; nothing where those do not stand in one block.
+std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x);
+/// `loss.backward()` with the `w.grad` behind it, where no optimiser makes the step; nothing as above.
+std::optional<Help> backwardStep(Context& context, const ast::Expr& backward);
+
+}  // namespace tenc::frontend
