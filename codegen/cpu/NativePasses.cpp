@@ -131,6 +131,16 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
+/// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
+/// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
+/// allows it.
+void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
+    if (loop->isInnermost() && accesses.getInfo(*loop).getDepChecker().isSafeForAnyVectorWidth())
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+}
+
 /// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
 /// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
 /// which takes it longer and gains nothing.
@@ -185,8 +195,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
-  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
-    if (loop->isInnermost()) llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+  interleave(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);
