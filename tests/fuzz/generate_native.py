@@ -352,29 +352,40 @@ class NativeProgram:
         self.scalars.append((k, "i64", True))
 
     def rows_statement(self):
-        """A loop that may be vectorised: elements of one trip, sums, extremes, with bounds that are known or not."""
+        """A loop that may be vectorised: elements of trips nearby, sums, extremes, with bounds that are known or not."""
         r = self.r
         q = r.choice([n for n in self.updated() if len(self.arrays[n][1]) == 1])
-        t, (n,) = self.arrays[q]
-        same = [a for a, (of, s) in self.arrays.items() if of == t and len(s) == 1]
-        i, c = self.name("j"), r.randint(0, 2)
-        a, b = r.choice(same), r.choice(same)
-        limit = min(n, self.arrays[a][1][0], self.arrays[b][1][0])
-        limit = limit - c if r.random() > self.risk else limit
-        lo, hi = r.choice(["0", "1", "z[0] % 3"]), r.choice([str(limit), f"min(z[3], {limit})", f"z[3]" if self.risk else str(limit)])
-        way = r.choice([f"{lo}..{hi}", f"{lo}..{hi}", f"rev({lo}..{hi})", f"{lo}..{hi} by 2"])
-        first, second = r.choice([f"{a}[{i} + {c}]", f"{a}[{i}]", self.literal(t)]), r.choice([f"{b}[{i}]", f"{b}[{i} + {c}]", self.leaf(t)])
+        t = self.arrays[q][0]
+        size = lambda n: self.arrays[n][1][0]
+        rows = [n for n, (_, s) in self.arrays.items() if len(s) == 1 and size(n) > 7]
+        same = [n for n in rows if self.arrays[n][0] == t]
+        used = [q, *r.sample(same, min(len(same), r.randint(1, 3)))]
+        others = [n for n in rows if self.arrays[n][0] not in (t, "bool")][:r.randint(0, 1)]
+        least = min(map(size, used + others))
+        far = r.choice([0, 1, 2, min(least // 3, 8)])
+        low, high = far, least - far + (r.random() < self.risk)
+        i = self.name("j")
+        lo, hi = r.choice([str(low)] * 3 + [f"{low} + z[0] % 3"]), r.choice([str(high)] * 2 + [f"min(z[3] * 9, {high})"] + [f"{low} + z[3]"] * (self.risk > 0))
+        way = r.choice([f"{lo}..{hi}"] * 3 + [f"rev({lo}..{hi})", f"{lo}..{hi} by 2", f"rev({lo}..{hi}) by 3"])
+        shifts = ["", "", *(f" {sign} {k}" for sign in "+-" for k in range(1, far + 1))]
+        near = lambda n: f"{n}[{i}{r.choice(shifts)}]"
         sums = [s for s, of, may in self.scalars if of == t and may]
-        if t == "bool": body = f"{q}[{i}] = {first} {r.choice(['and', 'or', '!='])} {second}"
-        else:
-            e = r.choice([f"{first} {r.choice('+-*')} {second}", f"{r.choice(['max', 'min'])}({first}, {second})", f"if {first} {r.choice(COMPARE)} {second} {{ {self.literal(t)} }} else {{ {second} }}"])
-            e = "(" + e + ")"
-            bodies = [f"{q}[{i}] = {e}", f"{q}[{i}] += {e}"]
+        trip = f"f64({i})" if t == "f64" else f"{t}({i})"
+
+        def operand(): return r.choice([near(r.choice(used))] * 4 + [self.literal(t), r.choice(self.known(t) or [trip]), trip] + [f"{t}({near(r.choice(others or used))})"])
+
+        def body():
+            x, y = near(r.choice(used)), operand()
+            if t == "bool": return f"{near(q)} = {x} {r.choice(['and', 'or', '!='])} {near(r.choice(used))}"
+            e = r.choice([f"{x} {r.choice('+-*')} {y}", f"{r.choice(['max', 'min'])}({x}, {y})", f"(if {x} {r.choice(COMPARE)} {y} {{ {operand()} }} else {{ {operand()} }})",
+                          f"abs({x}) + {y}", f"{x} * {y} {r.choice('+-')} {operand()}"])
+            forms = [f"{near(q)} = {e}"] * 2 + [f"{near(q)} {r.choice(['+=', '-='])} {e}", f"if {x} {r.choice(COMPARE)} {y} {{ {near(q)} = {operand()} }}"]
             if sums:
                 s = r.choice(sums)
-                bodies += [f"{s} += {e}", f"{s} = {r.choice(['max', 'min'])}({s}, {e})", f"if {first} {r.choice(COMPARE)} {second} {{ {s} += {self.literal(t)} }}"]
-            body = r.choice(bodies)
-        self.put(f"for {i} in {way} {{ {body} }}")
+                forms += [f"{s} {r.choice(['+=', '-=', '*='])} {e}", f"{s} = {r.choice(['max', 'min'])}({s}, {e})", f"if {x} {r.choice(COMPARE)} {y} {{ {s} += {operand()} }}"]
+            return r.choice(forms)
+
+        self.put(f"for {i} in {way} {{ {'; '.join(body() for _ in range(r.choice([1, 1, 2, 3])))} }}")
 
     def build(self):
         r = self.r
@@ -382,11 +393,11 @@ class NativeProgram:
         self.inputs["z"] = ("i64", (4,))
         for k in range(r.randint(1, 3)):
             t = r.choice(self.types + ["bool"])
-            self.inputs[f"x{k}"] = (t, r.choice([(5,), (8,), (9,), (16,), (33,), (70,), (3, 4), (8, 8)]))
+            self.inputs[f"x{k}"] = (t, r.choice([(5,), (8,), (9,), (16,), (33,), (70,), (100,), (3, 4), (8, 8)]))
         self.arrays = {n: s for n, s in self.inputs.items() if n != "z"}
         if not any(len(s) == 1 and t != "bool" for t, s in self.arrays.values()): self.inputs["x9"] = self.arrays["x9"] = (r.choice(self.types), (8,))
         for k in range(r.randint(1, 3)):
-            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,)]) if k == 0 or r.random() < 0.8 else (5, 6)
+            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (40,), (100,)]) if k == 0 or r.random() < 0.8 else (5, 6)
             same = [a for a, s in self.inputs.items() if s == (t, shape)]
             name = f"q{k}"
             start = r.choice(same) if same and r.random() < 0.7 else r.choice([f"zeros({list(shape)}, dtype: {t})", f"full({list(shape)}, {self.literal(t)})"])
