@@ -131,25 +131,31 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
+constexpr const char* kMayOverlap = "tenc.may-overlap";
+
 /// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
 /// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
 /// allows it.
 void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
-  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
-    if (loop->isInnermost() && accesses.getInfo(*loop).getDepChecker().isSafeForAnyVectorWidth())
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (!loop->isInnermost()) continue;
+    const llvm::LoopAccessInfo& info = accesses.getInfo(*loop);
+    if (info.getDepChecker().isSafeForAnyVectorWidth())
       llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+    if (info.getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
+  }
 }
 
 /// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
 /// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
 /// which takes it longer and gains nothing.
 unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-  constexpr unsigned kMost = 4;
   constexpr size_t kLongest = 64;
   if (!loop.isInnermost() || hasVectors(loop)) return 1;
-  // What is left of a vectorised loop is short, but where its arrays overlap.
-  const unsigned most = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized") ? 2 : kMost;
+  // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
+  const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
+  const unsigned most = !isRest ? 4 : llvm::getBooleanLoopAttribute(&loop, kMayOverlap) ? 4 : 2;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
   llvm::BasicBlock* latch = loop.getLoopLatch();
   if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
@@ -199,6 +205,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);
+  carryElements(f, analyses.functions);
   shortenRecurrences(f);
   widenCarried(f);
   expandExtremes(f);
