@@ -59,6 +59,7 @@ class IndexRanges {
   void set(const ir::Value* v, std::optional<Range> r);
   void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
+  Range computeSum(const ir::Value* v, Range known);
   Range computeDivision(const ir::Op& op, Range all);
   std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);

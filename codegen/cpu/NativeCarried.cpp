@@ -23,8 +23,11 @@ using Choices = std::vector<std::pair<llvm::SelectInst*, llvm::SelectInst*>>;
 class CarriedElement {
  public:
   CarriedElement(llvm::Loop& loop, llvm::LoadInst& load, const llvm::DominatorTree& dominators)
-      : loop_(loop), load_(load), place_(*llvm::cast<llvm::GetElementPtrInst>(load.getPointerOperand())),
-        index_(llvm::cast<llvm::PHINode>(place_.getOperand(1))), dominators_(dominators) {}
+      : loop_(loop),
+        load_(load),
+        place_(*llvm::cast<llvm::GetElementPtrInst>(load.getPointerOperand())),
+        index_(llvm::cast<llvm::PHINode>(place_.getOperand(1))),
+        dominators_(dominators) {}
 
   /// Whether each trip has loaded what the next one begins with.
   bool isKnown() { return isKnown(nextIndex(), loop_.getLoopLatch()->getTerminator()); }
@@ -33,7 +36,8 @@ class CarriedElement {
     llvm::BasicBlock *before = loop_.getLoopPreheader(), *latch = loop_.getLoopLatch();
     llvm::IRBuilder<> b(before->getTerminator());
     Value* first = index_->getIncomingValueForBlock(before);
-    auto* start = b.CreateLoad(load_.getType(), b.CreateGEP(place_.getSourceElementType(), place_.getPointerOperand(), first));
+    auto* start =
+        b.CreateLoad(load_.getType(), b.CreateGEP(place_.getSourceElementType(), place_.getPointerOperand(), first));
     start->copyMetadata(load_);
     b.SetInsertPoint(index_);
     element_ = b.CreatePHI(load_.getType(), 2);

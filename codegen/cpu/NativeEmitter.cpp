@@ -82,20 +82,14 @@ void NativeEmitter::body(const ir::Region& region) {
 /// Tells LLVM where an operation cannot wrap, so that it sees through indices and ends of loops.
 void NativeEmitter::markExact(const ir::Op& op, Value* result) {
   auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result);
-  if (made == nullptr || !llvm::isa<llvm::OverflowingBinaryOperator>(made) || made->getParent() != b_.GetInsertBlock())
-    return;
+  const bool adds = op.kind == OpKind::Add;
+  if (made == nullptr || (!adds && op.kind != OpKind::Sub) || !llvm::isa<llvm::OverflowingBinaryOperator>(made)) return;
   const Range a = ranges_.of(op.operand(0)), b = ranges_.of(op.operand(1));
-  const auto fits = [](__int128 v) {
-    return v >= std::numeric_limits<int64_t>::min() && v <= std::numeric_limits<int64_t>::max();
-  };
-  __int128 least = 0, most = 0;
-  switch (op.kind) {
-    case OpKind::Add: least = __int128{a.least} + b.least, most = __int128{a.most} + b.most; break;
-    case OpKind::Sub: least = __int128{a.least} - b.most, most = __int128{a.most} - b.least; break;
-    default: return;
-  }
-  made->setHasNoSignedWrap(fits(least) && fits(most));
-  made->setHasNoUnsignedWrap(op.kind == OpKind::Add && made->hasNoSignedWrap() && a.least >= 0 && b.least >= 0);
+  const __int128 least = adds ? __int128{a.least} + b.least : __int128{a.least} - b.most;
+  const __int128 most = adds ? __int128{a.most} + b.most : __int128{a.most} - b.least;
+  const bool exact = least >= std::numeric_limits<int64_t>::min() && most <= std::numeric_limits<int64_t>::max();
+  made->setHasNoSignedWrap(exact);
+  made->setHasNoUnsignedWrap(exact && adds && a.least >= 0 && b.least >= 0);
 }
 
 void NativeEmitter::emitOp(const ir::Op& op) {

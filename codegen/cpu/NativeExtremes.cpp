@@ -79,8 +79,8 @@ void asChoice(Extreme* e) {
   e->eraseFromParent();
 }
 
-/// What the machine's comparison of `first` and `second` leaves to be looked for: it gives the second for NaN and for two
-/// zeros.
+/// What the machine's comparison of `first` and `second` leaves to be looked for: it gives the second for NaN and for
+/// two zeros.
 struct Comparison {
   Value *first, *second;
   bool mayMissNaN, mayMissZero;
@@ -108,9 +108,9 @@ Comparison comparisonOf(const Extreme* e) {
   return waitsFor(one.first, e) ? other : one;
 }
 
-/// The machine's comparison. What it does not do stands aside, behind jumps that are hardly ever taken, so nothing waits
-/// for their tests. These read the result and the first operand: to read the second one too, which comes late, costs a
-/// cycle on Zen 4.
+/// The machine's comparison. What it does not do stands aside, behind jumps that are hardly ever taken, so nothing
+/// waits for their tests. These read the result and the first operand: to read the second one too, which comes late,
+/// costs a cycle on Zen 4.
 void expand(Extreme* e) {
   const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
   const Comparison c = comparisonOf(e);

@@ -163,6 +163,7 @@ class NativeProgram:
         r = self.r
         kinds = ["assign"] * 5 + ["write"] * 4 + ["if"] * 3 + ["let"] * 2 + ["swap", "leave", "cell", "walk"]
         if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", "search", "record", "count", "steps", "local"]
+        if self.work <= 20: kinds += ["triangle", "triangle"]
         getattr(self, r.choice(kinds) + "_statement")()
 
     def assign_statement(self):
@@ -386,6 +387,26 @@ class NativeProgram:
             return r.choice(forms)
 
         self.put(f"for {i} in {way} {{ {'; '.join(body() for _ in range(r.choice([1, 1, 2, 3])))} }}")
+
+    def triangle_statement(self):
+        """Loops whose bounds and indices depend on variables of those around, so that sums of them are in range."""
+        r = self.r
+        q = r.choice([n for n in self.updated() if len(self.arrays[n][1]) == 1])
+        t, (n,) = self.arrays[q]
+        l, a, k, limit = self.name("l"), self.name("a"), self.name("k"), r.choice([str(n), f"min(z[3], {n})", "z[3]" if self.risk else str(n)])
+        slack = lambda: r.choice([-1, 1, 2, r.randint(-n, n)]) if r.random() < 3 * self.risk else 0
+        plus = lambda e, c: f"{e} + {c}" if c > 0 else f"{e} - {-c}" if c < 0 else e
+        step = r.choice(["", "", "", " by 2", " by 3"])
+        ends = plus(f"{n} - {l}", slack())
+        self.put(f"for {l} in {r.choice(['1', '1', '2'])}..{r.choice([limit, f'min({limit}, 6)'])}{step} {{")
+        self.put(f"    for {a} in {r.choice([f'0..{ends}', f'0..{ends}', f'rev(0..{ends})', f'{l}..{n}', f'0..{ends} by 2'])} {{")
+        places = [f"{a} + {l}", f"{a} + {l} - 1", f"{n} - {l} - {a}", f"{n - 1} - {a}", f"{a} - {l}", a, l, f"{a} + {a} - {l}"]
+        place = lambda: f"{q}[{plus(r.choice(places[:3] if r.random() > self.risk else places), slack())}]"
+        if r.random() < 0.6: self.put(f"        {place()} = {place()} {r.choice('+-')} {place()}")
+        else:
+            self.put(f"        for {k} in {r.choice([f'{a}..{a} + {l}', f'rev({a}..{a} + {l})', f'{a} + 1..{a} + {l} by 2'])} {{ {q}[{plus(k, slack())}] += {place()} }}")
+        self.put("    }")
+        self.put("}")
 
     def build(self):
         r = self.r
