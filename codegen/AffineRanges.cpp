@@ -9,15 +9,19 @@
 #include "ir/Scalar.h"
 
 namespace tenc::codegen {
-namespace {
-
 using ir::OpKind;
+
+namespace {
 
 constexpr int kMostTerms = 6, kDeepest = 6;
 constexpr int64_t kMostFactor = int64_t{1} << 20;
 
+constexpr __int128 kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+
+}  // namespace
+
 /// A sum of values times factors. What wraps on the way does not matter as long as the sum itself is an i64.
-struct Sum {
+struct IndexRanges::Sum {
   std::vector<std::pair<const ir::Value*, int64_t>> terms;
   __int128 constant = 0;
   bool fits = true;  ///< few terms, and small factors
@@ -49,6 +53,8 @@ struct Sum {
   }
 };
 
+namespace {
+
 /// The `for` whose variable a value is, if it counts by a step that is known.
 const ir::Op* loopOf(const ir::Value* v) {
   const ir::Region* home = v->op == nullptr ? v->home() : nullptr;
@@ -69,24 +75,29 @@ int depthOf(const ir::Value* v) {
 
 }  // namespace
 
-/// Bounds of a sum: what it is where every variable is at its end, that of the innermost loop first, whose ends depend
-/// on the others. A sum that is an i64 for certain is what the machine computes, whatever wraps on the way.
-Range IndexRanges::computeSum(const ir::Value* v, Range known) {
+/// What a sum is at least and at most, as far as that follows from its terms alone.
+IndexRanges::Ends IndexRanges::endsOf(const Sum& sum) {
+  Ends ends(sum.constant, sum.constant);
+  for (const auto& [value, factor] : sum.terms) {
+    const Range r = of(value);
+    ends.first += __int128{factor > 0 ? r.least : r.most} * factor;
+    ends.second += __int128{factor > 0 ? r.most : r.least} * factor;
+  }
+  return ends;
+}
+
+/// Whether the machine computes what the terms of a value say.
+bool IndexRanges::isExact(const ir::Value* v) {
+  Sum sum;
+  sum.add(v, 1);
+  const auto [least, most] = endsOf(sum);
+  return sum.fits && least >= kLeast && most <= kMost;
+}
+
+/// The same where every variable is at its end, that of the innermost loop first, whose ends depend on the others.
+IndexRanges::Ends IndexRanges::boundsOf(const Sum& whole) {
   constexpr int kMostLoops = 4;
-  constexpr __int128 kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
-  const auto endsOf = [&](const Sum& sum) {
-    std::pair ends(sum.constant, sum.constant);
-    for (const auto& [value, factor] : sum.terms) {
-      const Range r = of(value);
-      ends.first += __int128{factor > 0 ? r.least : r.most} * factor;
-      ends.second += __int128{factor > 0 ? r.most : r.least} * factor;
-    }
-    return ends;
-  };
   const auto deeper = [](const auto& a, const auto& b) { return depthOf(a.first) < depthOf(b.first); };
-  Sum whole;
-  whole.add(v, 1);
-  if (whole.terms.size() < 2 || !whole.fits) return known;
   auto [least, most] = endsOf(whole);
   for (const bool upper : {false, true}) {
     Sum sum = whole;
@@ -97,10 +108,7 @@ Range IndexRanges::computeSum(const ir::Value* v, Range known) {
       // The first value is one end of what the variable may be; the other is a step of 1 short of the bound.
       const bool forward = ir::constantScalar(loop->operand(2))->i > 0, atFirst = (upper == (factor > 0)) != forward;
       const ir::Value* end = loop->operand(atFirst ? 0 : 1);
-      Sum exact;
-      exact.add(end, 1);
-      const auto [lowest, highest] = endsOf(exact);
-      if (!exact.fits || lowest < kLeast || highest > kMost) break;
+      if (!isExact(end)) break;
       sum.add(variable, -factor);
       sum.add(end, factor);
       if (!atFirst) sum.constant -= __int128{forward ? 1 : -1} * factor;
@@ -108,8 +116,28 @@ Range IndexRanges::computeSum(const ir::Value* v, Range known) {
       (upper ? most : least) = upper ? std::min(most, ends.second) : std::max(least, ends.first);
     }
   }
+  return {least, most};
+}
+
+/// The range of a sum or difference of which `known` is known. One that is an i64 for certain is what the machine
+/// computes.
+Range IndexRanges::computeSum(const ir::Value* v, Range known) {
+  Sum whole;
+  whole.add(v, 1);
+  if (whole.terms.size() < 2 || !whole.fits) return known;
+  const auto [least, most] = boundsOf(whole);
   if (least < kLeast || most > kMost || least > known.most || most < known.least) return known;
   return {std::max(known.least, static_cast<int64_t>(least)), std::min(known.most, static_cast<int64_t>(most))};
+}
+
+std::optional<Range> IndexRanges::difference(const ir::Value* a, const ir::Value* b) {
+  Sum whole;
+  whole.add(a, 1);
+  whole.add(b, -1);
+  if (!whole.fits || !isExact(a) || !isExact(b)) return std::nullopt;
+  const auto [least, most] = boundsOf(whole);
+  if (least < kLeast || most > kMost) return std::nullopt;
+  return Range{static_cast<int64_t>(least), static_cast<int64_t>(most)};
 }
 
 }  // namespace tenc::codegen

@@ -137,11 +137,13 @@ constexpr const char* kMayOverlap = "tenc.may-overlap";
 /// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
 /// allows it.
 void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  constexpr unsigned kFewBlocks = 5;
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     if (!loop->isInnermost()) continue;
     const llvm::LoopAccessInfo& info = accesses.getInfo(*loop);
-    if (info.getDepChecker().isSafeForAnyVectorWidth())
+    // LLVM then does two trips side by side where they are no vectors, too: many branches would cost more for it.
+    if (loop->getNumBlocks() <= kFewBlocks && info.getDepChecker().isSafeForAnyVectorWidth())
       llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
     if (info.getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
   }
