@@ -22,6 +22,7 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/PassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -39,6 +40,7 @@
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/BypassSlowDivision.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
@@ -100,6 +102,7 @@ llvm::LICMPass hoisting() { return llvm::LICMPass(llvm::LICMOptions()); }
 /// their ends, checks that can fail in no trip taken out.
 void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::JumpThreadingPass());  // so that either part of a condition leaves its loop
   passes.addPass(overLoops(llvm::LoopRotatePass(), false));
   passes.addPass(llvm::JumpThreadingPass());  // before a flag becomes the condition that it is set by
   passes.addPass(llvm::SimplifyCFGPass());
@@ -181,6 +184,16 @@ void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions
   }
 }
 
+/// Numbers of 64 bits that fit into 32 are divided as such where that is faster, as LLVM does at its higher levels.
+void divideNarrow(llvm::Function& f, const llvm::TargetMachine& machine) {
+  if (!machine.getMCSubtargetInfo()->checkFeatures("+idivq-to-divl")) return;
+  const llvm::DenseMap<unsigned, unsigned> widths = {{64, 32}};
+  for (llvm::BasicBlock *block = &f.front(), *next = nullptr; block != nullptr; block = next) {
+    next = block->getNextNode();
+    llvm::bypassSlowDivision(block, widths);
+  }
+}
+
 }  // namespace
 
 void setVectoriserOptions() {
@@ -212,6 +225,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   widenCarried(f);
   expandExtremes(f);
   keepRowsApart(f);
+  divideNarrow(f, machine);
   analyses.functions.clear();
   chooseUnrolling(f, analyses.functions);
   llvm::FunctionPassManager last;
