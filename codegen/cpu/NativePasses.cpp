@@ -102,7 +102,6 @@ llvm::LICMPass hoisting() { return llvm::LICMPass(llvm::LICMOptions()); }
 /// their ends, checks that can fail in no trip taken out.
 void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::JumpThreadingPass());  // so that either part of a condition leaves its loop
   passes.addPass(overLoops(llvm::LoopRotatePass(), false));
   passes.addPass(llvm::JumpThreadingPass());  // before a flag becomes the condition that it is set by
   passes.addPass(llvm::SimplifyCFGPass());
