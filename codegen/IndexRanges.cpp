@@ -156,11 +156,13 @@ Range IndexRanges::compute(const ir::Value* v) {
     }
     case OpKind::Add: {
       Range a = operand(0), b = operand(1);
-      return within(t, __int128{a.least} + b.least, __int128{a.most} + b.most);
+      const Range r = within(t, __int128{a.least} + b.least, __int128{a.most} + b.most);
+      return t == DType::I64 && v->type.rank() == 0 ? computeSum(v, r) : r;
     }
     case OpKind::Sub: {
       Range a = operand(0), b = operand(1);
-      return within(t, __int128{a.least} - b.most, __int128{a.most} - b.least);
+      const Range r = within(t, __int128{a.least} - b.most, __int128{a.most} - b.least);
+      return t == DType::I64 && v->type.rank() == 0 ? computeSum(v, r) : r;
     }
     case OpKind::Mul: {
       Range a = operand(0), b = operand(1);

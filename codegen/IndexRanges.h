@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/Module.h"
@@ -31,6 +32,8 @@ class IndexRanges {
   void bindLoop(const ir::Op& loop);
   /// Binds it as it is in the body of a `while`, where the condition holds.
   void enterBody(const ir::Op& loop);
+  /// How much more one i64 is than another, where that is known to be an i64 itself.
+  std::optional<Range> difference(const ir::Value* a, const ir::Value* b);
   /// How often the body of a `while` that is bound runs at most, where that is known.
   std::optional<int64_t> mostTrips(const ir::Op& loop);
   /// Binds the results of a loop that is bound.
@@ -59,6 +62,12 @@ class IndexRanges {
   void set(const ir::Value* v, std::optional<Range> r);
   void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
+  struct Sum;
+  using Ends = std::pair<__int128, __int128>;
+  Ends endsOf(const Sum& sum);
+  bool isExact(const ir::Value* v);
+  Ends boundsOf(const Sum& whole);
+  Range computeSum(const ir::Value* v, Range known);
   Range computeDivision(const ir::Op& op, Range all);
   std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);

@@ -69,7 +69,8 @@ bool NativeEmitter::isSafeRead(const ir::Op& op) {
 bool NativeEmitter::decidesExit(const ir::Region& region, size_t i) {
   const ir::Op* around = region.parentOp;
   if (around == nullptr) return false;
-  if (around->kind == OpKind::While) return !around->regions[0]->args[i]->unused();
+  if (around->kind == OpKind::While)
+    return &region == around->regions[1].get() && !around->regions[0]->args[i]->unused();
   if (around->kind != OpKind::If) return false;
   const ir::Region& outer = *around->parent;
   const ir::Op* end = outer.terminator();

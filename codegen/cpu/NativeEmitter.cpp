@@ -1,4 +1,6 @@
 // The ops of native loops, one after the other.
+#include <limits>
+
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/ExprEmitter.h"
@@ -77,6 +79,19 @@ void NativeEmitter::body(const ir::Region& region) {
   }
 }
 
+/// Tells LLVM where an operation cannot wrap, so that it sees through indices and ends of loops.
+void NativeEmitter::markExact(const ir::Op& op, Value* result) {
+  auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result);
+  const bool adds = op.kind == OpKind::Add;
+  if (made == nullptr || (!adds && op.kind != OpKind::Sub) || !llvm::isa<llvm::OverflowingBinaryOperator>(made)) return;
+  const Range a = ranges_.of(op.operand(0)), b = ranges_.of(op.operand(1));
+  const __int128 least = adds ? __int128{a.least} + b.least : __int128{a.least} - b.most;
+  const __int128 most = adds ? __int128{a.most} + b.most : __int128{a.most} - b.least;
+  const bool exact = least >= std::numeric_limits<int64_t>::min() && most <= std::numeric_limits<int64_t>::max();
+  made->setHasNoSignedWrap(exact);
+  made->setHasNoUnsignedWrap(exact && adds && a.least >= 0 && b.least >= 0);
+}
+
 void NativeEmitter::emitOp(const ir::Op& op) {
   if (op.has(ir::Trait::Elementwise)) {
     if (op.result()->type.size() != 1) return fail("an elementwise op on tensors");
@@ -87,7 +102,9 @@ void NativeEmitter::emitOp(const ir::Op& op) {
       return;
     }
     ir::DType operand = op.operand(op.kind == OpKind::Where ? 1 : 0)->type.dtype;
-    slots_[op.result()] = element(s_->elementwise(op.kind, operand, op.result()->type.dtype, args, fault(op)));
+    const Scalar result = s_->elementwise(op.kind, operand, op.result()->type.dtype, args, fault(op));
+    if (operand == ir::DType::I64) markExact(op, LlvmScalars::value(result));
+    slots_[op.result()] = element(result);
     return;
   }
   switch (op.kind) {

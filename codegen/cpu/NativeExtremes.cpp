@@ -1,8 +1,10 @@
 // The lesser and the greater of two numbers in native loops, after LLVM's passes.
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <functional>
@@ -77,11 +79,42 @@ void asChoice(Extreme* e) {
   e->eraseFromParent();
 }
 
-/// The machine's comparison, which gives its second operand for NaN and for two zeros: both stand aside, behind jumps
-/// that are hardly ever taken, so nothing waits for their tests.
+/// What the machine's comparison of `first` and `second` leaves to be looked for: it gives the second for NaN and for
+/// two zeros.
+struct Comparison {
+  Value *first, *second;
+  bool mayMissNaN, mayMissZero;
+
+  int tests() const { return static_cast<int>(mayMissNaN) + static_cast<int>(mayMissZero); }
+};
+
+Comparison compareInOrder(const Extreme* e, unsigned first) {
+  const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
+  Value *a = e->getArgOperand(first), *b = e->getArgOperand(1 - first);
+  const llvm::DataLayout& layout = e->getModule()->getDataLayout();
+  const auto never = [&](const Value* v, llvm::FPClassTest classes) {
+    return llvm::computeKnownFPClass(v, layout, classes).isKnownNever(classes);
+  };
+  // Of two zeros this one should win, and the other should not.
+  const llvm::FPClassTest wins = isMax ? llvm::fcPosZero : llvm::fcNegZero;
+  const llvm::FPClassTest loses = isMax ? llvm::fcNegZero : llvm::fcPosZero;
+  return {a, b, !never(a, llvm::fcNan), !never(a, wins) && !never(b, loses)};
+}
+
+/// In the order that leaves less to be looked for; of two alike, the one from the trip before is the second.
+Comparison comparisonOf(const Extreme* e) {
+  const Comparison one = compareInOrder(e, 0), other = compareInOrder(e, 1);
+  if (one.tests() != other.tests()) return one.tests() < other.tests() ? one : other;
+  return waitsFor(one.first, e) ? other : one;
+}
+
+/// The machine's comparison. What it does not do stands aside, behind jumps that are hardly ever taken, so nothing
+/// waits for their tests. These read the result and the first operand: to read the second one too, which comes late,
+/// costs a cycle on Zen 4.
 void expand(Extreme* e) {
   const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
-  Value *x = e->getArgOperand(0), *y = e->getArgOperand(1);
+  const Comparison c = comparisonOf(e);
+  Value *x = c.first, *y = c.second;
   llvm::IRBuilder<> b(e);
   llvm::Type* whole = b.getIntNTy(e->getType()->getScalarSizeInBits());
   llvm::MDNode* rarely = llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000);
@@ -98,11 +131,17 @@ void expand(Extreme* e) {
     return either;
   };
   Value* result = b.CreateSelect(isMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
-  result = unless(result, b.CreateFCmpUNO(x, y), [&] { return b.CreateFAdd(x, y); });
-  Value *p = b.CreateBitCast(x, whole), *q = b.CreateBitCast(y, whole);
-  Value* zeros = b.CreateICmpEQ(b.CreateShl(b.CreateOr(p, q), 1), llvm::Constant::getNullValue(whole));
-  result = unless(result, zeros,
-                  [&] { return b.CreateBitCast(isMax ? b.CreateAnd(p, q) : b.CreateOr(p, q), e->getType()); });
+  if (c.mayMissNaN) result = unless(result, b.CreateFCmpUNO(x, result), [&] { return b.CreateFAdd(x, y); });
+  if (c.mayMissZero) {
+    llvm::Constant* none = llvm::Constant::getNullValue(whole);
+    Value *p = b.CreateBitCast(x, whole), *r = b.CreateBitCast(result, whole);
+    Value* zeros = b.CreateICmpEQ(b.CreateShl(b.CreateOr(p, r), 1), none);
+    result = unless(result, zeros, [&] {
+      Value* q = b.CreateBitCast(y, whole);
+      Value* both = b.CreateBitCast(isMax ? b.CreateAnd(p, q) : b.CreateOr(p, q), e->getType());
+      return b.CreateSelect(b.CreateICmpEQ(b.CreateShl(q, 1), none), both, result);
+    });
+  }
   e->replaceAllUsesWith(result);
   e->eraseFromParent();
 }

@@ -40,7 +40,9 @@ int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
   const Range at = ranges_.of(loop.regions[0]->args[0].get());
   const int64_t by =
       std::max<int64_t>({1, steps.least, steps.most == std::numeric_limits<int64_t>::min() ? kMany : -steps.most});
-  const int64_t between = std::max(distance(lo.least, hi.most), distance(hi.least, lo.most));
+  int64_t between = std::max(distance(lo.least, hi.most), distance(hi.least, lo.most));
+  if (const auto d = ranges_.difference(loop.operand(1), loop.operand(0)))  // i - 1..i + 2
+    between = std::min(between, std::max(distance(0, d->most), distance(d->least, 0)));
   const int64_t within = between / by + (between % by != 0 ? 1 : 0);
   // Of a variable of which nothing is known there is one value more than a number can say.
   return std::min(std::min(distance(at.least, at.most), kMany - 1) / by + 1, within);

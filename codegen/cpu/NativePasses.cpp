@@ -22,6 +22,7 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/PassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -39,6 +40,7 @@
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/BypassSlowDivision.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
@@ -131,15 +133,33 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
+constexpr const char* kMayOverlap = "tenc.may-overlap";
+
+/// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
+/// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
+/// allows it.
+void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  constexpr unsigned kFewBlocks = 5;
+  auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (!loop->isInnermost()) continue;
+    const llvm::LoopAccessInfo& info = accesses.getInfo(*loop);
+    // LLVM then does two trips side by side where they are no vectors, too: many branches would cost more for it.
+    if (loop->getNumBlocks() <= kFewBlocks && info.getDepChecker().isSafeForAnyVectorWidth())
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+    if (info.getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
+  }
+}
+
 /// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
 /// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
 /// which takes it longer and gains nothing.
 unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-  constexpr unsigned kMost = 4;
   constexpr size_t kLongest = 64;
   if (!loop.isInnermost() || hasVectors(loop)) return 1;
-  // What is left of a vectorised loop is short, but where its arrays overlap.
-  const unsigned most = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized") ? 2 : kMost;
+  // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
+  const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
+  const unsigned most = !isRest ? 4 : llvm::getBooleanLoopAttribute(&loop, kMayOverlap) ? 4 : 2;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
   llvm::BasicBlock* latch = loop.getLoopLatch();
   if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
@@ -160,6 +180,16 @@ void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions
       llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", by);
     else
       loop->setLoopAlreadyUnrolled();
+  }
+}
+
+/// Numbers of 64 bits that fit into 32 are divided as such where that is faster, as LLVM does at its higher levels.
+void divideNarrow(llvm::Function& f, const llvm::TargetMachine& machine) {
+  if (!machine.getMCSubtargetInfo()->checkFeatures("+idivq-to-divl")) return;
+  const llvm::DenseMap<unsigned, unsigned> widths = {{64, 32}};
+  for (llvm::BasicBlock *block = &f.front(), *next = nullptr; block != nullptr; block = next) {
+    next = block->getNextNode();
+    llvm::bypassSlowDivision(block, widths);
   }
 }
 
@@ -185,15 +215,16 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
-  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
-    if (loop->isInnermost()) llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
+  interleave(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);
+  carryElements(f, analyses.functions);
   shortenRecurrences(f);
   widenCarried(f);
   expandExtremes(f);
   keepRowsApart(f);
+  divideNarrow(f, machine);
   analyses.functions.clear();
   chooseUnrolling(f, analyses.functions);
   llvm::FunctionPassManager last;

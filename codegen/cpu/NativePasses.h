@@ -1,9 +1,10 @@
 // The passes over the code of native loops.
 #pragma once
+#include <llvm/IR/PassManager.h>
+
 #include "codegen/cpu/CompileLevel.h"
 
 namespace llvm {
-class Function;
 class TargetMachine;
 }  // namespace llvm
 
@@ -20,6 +21,8 @@ void setVectoriserOptions();
 void shortenRecurrences(llvm::Function& f);
 void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
+/// Of optimiseNative (NativeCarried.cpp).
+void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeExtremes.cpp).
 void expandExtremes(llvm::Function& f);
 
