@@ -300,9 +300,9 @@ class Reader {
     }
     if (const std::string why = codegen::cuda::architectureProblem(gpu); !why.empty()) return fail("--target: " + why);
     const bool compiles = c_.emit == "ptx" || c_.emit == "program";
-    const std::string why = compiles          ? codegen::cuda::compilerProblem(gpu)
-                            : c_.emit.empty() ? codegen::cuda::compilerProblem()
-                                              : "";
+    const std::string why = compiles              ? codegen::cuda::compilerProblem(gpu)
+                            : session.compileOnly ? ""  // what is printed is made before
+                                                  : codegen::cuda::compilerProblem();
     if (!why.empty()) return fail("--target: " + why);
     return true;
   }
