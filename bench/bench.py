@@ -23,6 +23,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
+ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products")
 ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
@@ -63,8 +64,8 @@ def arrays(result):
     """A peer's results as NumPy arrays."""
     out = []
     for x in tuple_of(result):
-        if isinstance(x, torch.Tensor): x = (x.float() if x.dtype == torch.bfloat16 else x).detach().cpu().numpy()
-        elif isinstance(x, jax.Array) and x.dtype == jax.numpy.bfloat16: x = x.astype(np.float32)
+        if isinstance(x, torch.Tensor): x = (x.float() if x.dtype in (torch.bfloat16, torch.float16) else x).detach().cpu().numpy()
+        elif isinstance(x, jax.Array) and x.dtype in (jax.numpy.bfloat16, jax.numpy.float16): x = x.astype(np.float32)
         out.append(np.asarray(x))
     return out
 
@@ -118,13 +119,15 @@ def peers_of(workload, inputs, tensors):
 
 def jax_inputs(workload, inputs):
     made = [jax.numpy.asarray(a) for a in inputs]
-    return [a.astype(jax.numpy.bfloat16) if workload.dtype == "bf16" and a.dtype == np.float32 else a for a in made]
+    to = {"bf16": jax.numpy.bfloat16, "f16": jax.numpy.float16}.get(workload.dtype, jax.numpy.float32)
+    return [a.astype(to) if a.dtype == np.float32 else a for a in made]
 
 
 def torch_inputs(workload, inputs):
     made = [torch.from_numpy(np.asarray(a)).to(A.device) for a in inputs]
     if workload.channels_last: made = [t.to(memory_format=torch.channels_last) for t in made]
-    return [t.bfloat16() if workload.dtype == "bf16" and t.is_floating_point() else t for t in made]
+    to = {"bf16": torch.bfloat16, "f16": torch.float16}.get(workload.dtype, torch.float32)
+    return [t.to(to) if t.dtype == torch.float32 else t for t in made]
 
 
 def wrong(workload, want, results):
@@ -207,7 +210,8 @@ def least_ms(f, repeats):
 
 
 def main():
-    names = A.only.split(",") if A.only else [n for n, w in WORKLOADS.items() if bool(w.script) == GPU]
+    group = A.group or ("gpu" if GPU else "table")
+    names = A.only.split(",") if A.only else [n for n, w in WORKLOADS.items() if w.group == group]
     columns = [p for p in PEERS if p in A.peers.split(",")] + ["tenc"]
     lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}, ms) | {' | '.join(PEERS.get(c, c) for c in columns)} | ratio |",
              "|---" * (len(columns) + 2) + "|"]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 UNIT = 2.0 ** -24
-UNIT_BF16 = 2.0 ** -8
+UNITS_OF_HALVES = {"bf16": 2.0 ** -8, "f16": 2.0 ** -11}
 
 
 def problem(workload, want, got):
@@ -22,7 +22,7 @@ def problem(workload, want, got):
     size = np.abs(want).astype(np.float64)
     bound = 4 * math.sqrt(workload.roundings) * UNIT * workload.condition * (size + math.sqrt(np.square(size).mean()))
     bound += workload.strays * size.mean()
-    if workload.dtype == "bf16": bound += UNIT_BF16 * size
+    bound += UNITS_OF_HALVES.get(workload.dtype, 0) * size
     # An element that should be 0 may be so to the last subnormal.
     worst = np.max(off / np.maximum(bound, 1e-300))
     return None if worst <= 1 or not off.any() else f"off by {off.max():.3g}, {worst:.3g} times the bound"

@@ -130,7 +130,7 @@ struct Product {
     ir::WindowDim rows, columns;
   };
   ir::DType dtype = ir::DType::F32;     ///< of the sums
-  ir::DType operands = ir::DType::F32;  ///< that of the sums, or f16 or bf16
+  ir::DType operands = ir::DType::F32;  ///< that of the sums, or a narrower one (TargetTraits::narrowProducts)
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
   std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1, but of `depthwise` and for

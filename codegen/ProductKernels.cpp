@@ -29,6 +29,12 @@ namespace {
 
 using Views = std::array<ir::StridedView, 2>;
 
+/// The dtype that sums are kept in. Integers that are narrowed again at the end have wrapped the same way.
+DType sumsOf(DType operands) {
+  const bool narrow = operands == DType::I8 || operands == DType::U8 || operands == DType::I16;
+  return narrow ? DType::I32 : ir::accumulatorOf(operands);
+}
+
 /// The axes of the result are the loop variables (batch..., m, n), in this order.
 void planMatmul(KernelBuild& g, const ir::Op& op, const Views& v) {
   Product& p = g.kernel.product;
@@ -145,7 +151,7 @@ void buildProduct(KernelBuild& g) {
   }
   Product& p = k.product;
   p.operands = op->operand(0)->type.dtype;
-  p.dtype = ir::accumulatorOf(p.operands);
+  p.dtype = sumsOf(p.operands);
   Views views;
   for (size_t side : {0u, 1u}) {
     auto view = ir::stridedView(op->operand(side), [&](const ir::Value* x) { return g.buffers.count(x) != 0; });

@@ -111,6 +111,7 @@ namespace {
 /// What is wrong with the dtype of a product of these operands.
 std::string checkSums(DType operands, DType given) {
   if (given == operands || (given == DType::F32 && (operands == DType::F16 || operands == DType::BF16))) return "";
+  if (given == DType::I32 && (operands == DType::I8 || operands == DType::U8 || operands == DType::I16)) return "";
   return "of " + std::string(name(operands)) + " cannot give " + std::string(name(given));
 }
 

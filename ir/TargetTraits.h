@@ -36,9 +36,9 @@ struct TargetTraits {
   // ---- products and convolutions
   /// The dtypes whose matrix products and convolutions have kernels of their own. Other products are loops.
   DTypeSet products = {DType::F32, DType::F64};
-  /// Those of 16 bits whose matrix products, with sums in f32, have too. The left operand's last dim is laid side
-  /// by side in memory for them.
-  DTypeSet narrowProducts = {DType::F16, DType::BF16};
+  /// Those whose matrix products with sums in a wider dtype, f32 or i32, have too. The left operand's last dim is laid
+  /// side by side in memory for them.
+  DTypeSet narrowProducts = {DType::F16, DType::BF16, DType::I8, DType::U8, DType::I16};
   /// The same of convolutions; others are computed in the accumulator's dtype.
   DTypeSet narrowConvolutions = {};
   /// Products load vectors of an operand's elements, which are laid side by side in memory for that. Otherwise they

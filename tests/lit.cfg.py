@@ -33,6 +33,9 @@ def tool(*names):
 if "sanitized" in lit_config.params: config.available_features.add("sanitized")
 # What x86-64-v4 has; `%if avx512 %{ ... %}` around a command that needs it.
 if {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("avx512")
+# What icelake-server has of vectors beside that.
+VECTORS = {"avx512_vnni", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512ifma", "gfni", "vaes", "vpclmulqdq"}
+if {"avx512f", *VECTORS} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("vnni")
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
 # --param=flags=--target-cpu=x86-64-v3 runs the suites with options of the tool.
 config.substitutions.append(("%tenc", os.path.join(binaries, "tenc") + " " + lit_config.params.get("flags", "")))

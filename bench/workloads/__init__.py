@@ -17,10 +17,11 @@ class Workload:
     weights: tuple = ()         # the inputs that a network keeps: constants where a peer can freeze them
     condition: float = 1.0      # how much larger than a rounding of an input the change of a result is
     strays: float = 0.0         # by how much a result may be off besides, where rounding decides between two ways
-    dtype: str = "f32"          # bf16: what floats of the inputs are rounded to, for every peer and in the TL script
+    dtype: str = "f32"          # bf16 or f16: what floats of the inputs are rounded to, for every peer and in the TL script
     distribution: Optional[Callable] = None  # of random numbers: what is wrong with a sample, or None
     numpy: Optional[Callable] = None         # a peer where NumPy is a competitor
     script: str = ""            # the TL side, where it is no file
+    group: str = "table"        # the rows that run together (bench.py --group)
     channels_last: bool = False # how PyTorch is given images and weights
     trains: bool = False        # differentiates: PyTorch runs outside inference mode, and nothing is frozen
 
@@ -139,12 +140,13 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2, 64)
 
-    from . import kernels, large, networks, random, training
+    from . import kernels, large, networks, products, random, training
     networks.define(WORKLOADS, Workload)
     kernels.define(WORKLOADS, Workload)
     random.define(WORKLOADS, Workload)
     training.define(WORKLOADS, Workload)
     large.define(WORKLOADS, Workload)
+    products.define(WORKLOADS, Workload)
 
 
 _define()

@@ -18,13 +18,13 @@ def script(name, define, types, results, dtype):
     def load(indent):
         made = []
         for i, t in enumerate(types):
-            narrow = dtype == "bf16" and t.startswith("f32")
+            narrow = dtype != "f32" and t.startswith("f32")
             made.append(f'{indent}let x{i}{"_f32" if narrow else ""}: {t} = load("{{dir}}/in{i}.npy")')
-            if narrow: made.append(f"{indent}let x{i} = bf16(x{i}_f32)")
+            if narrow: made.append(f"{indent}let x{i} = {dtype}(x{i}_f32)")
         return made
     call = f"f({', '.join(f'x{i}' for i in range(len(types)))})"
     parts = ["r"] if results == 1 else [f"r.{i}" for i in range(results)]
-    saves = [f'save("{{dir}}/tenc{i}.npy", {f"f32({p})" if dtype == "bf16" else p})' for i, p in enumerate(parts)]
+    saves = [f'save("{{dir}}/tenc{i}.npy", {f"f32({p})" if dtype != "f32" else p})' for i, p in enumerate(parts)]
     return "\n".join(["import nn", 'param dir: str = "."', define, *load(""), f"let r = {call}", *saves,
                       f'bench "{name}" {{', *load("    "), f"    {call}", "}"]) + "\n"
 
@@ -41,7 +41,7 @@ def define(workloads, Workload):
         if not define.lstrip().startswith("fn"):
             parameters = ", ".join(f"x{i}: {k.replace('f32', dtype)}" for i, k in enumerate(types))
             define = f"fn f({parameters}) = {define}"
-        workloads[name] = Workload(lambda r: [m(r) for m in makers], t, j, roundings, dtype=dtype,
+        workloads[name] = Workload(lambda r: [m(r) for m in makers], t, j, roundings, dtype=dtype, group="gpu",
                                    script=script(name, define, types, results, dtype), **more)
 
     M = 1 << 20

@@ -81,14 +81,14 @@ class PackEmitter : ProductEmitter {
   }
 };
 
-/// The same of operands of 16 bits.
+/// The same of narrow operands.
 class NarrowPackEmitter : ProductEmitter {
  public:
   NarrowPackEmitter(llvm::Function* f, const Product& p, const TiledProduct& plan, int64_t width, int64_t columns)
       : ProductEmitter(p, *f->getParent(), "", plan.lanes),
         f_(f),
         terms_(b_, p, plan.terms, plan.lanes),
-        kind_(plan.terms),
+        plan_(plan),
         lanes_(plan.lanes),
         width_(width),
         columns_(columns) {}
@@ -96,27 +96,28 @@ class NarrowPackEmitter : ProductEmitter {
   void emit(PackB how) {
     auto* entry = llvm::BasicBlock::Create(c_, "entry", f_);
     b_.SetInsertPoint(entry);
-    const int64_t steps = stepsOf(kind_), whole = p_.k / steps;
+    const int64_t steps = terms_.steps(), whole = p_.k / steps;
     int64_t done = 0;  // steps
     if (how == PackB::Transpose) {
-      // A square is `lanes` steps of pairs, or of single elements of k.
-      const int64_t along = kind_ == Terms::Pairs ? 2 * lanes_ : lanes_;
+      // A square is `lanes` parts of steps.
+      const int64_t along = lanes_ * steps / partsOf(plan_.terms);
       done = p_.k / along * along / steps;
       loop(int64(0), int64(done * steps), along, [&](Val k) {
         loop(int64(0), int64(columns_ / lanes_ * lanes_), lanes_, [&](Val j) { transposed(k, j, lanes_); });
         if (columns_ % lanes_) transposed(k, int64(columns_ / lanes_ * lanes_), columns_ % lanes_);
       });
     }
-    auto step = [&](Val s, bool last) { how == PackB::Rows ? row(s, last) : elements(s, last); };
-    loop(int64(done), int64(whole), 1, [&](Val s) { step(s, false); });
-    if (p_.k % steps != 0) step(int64(whole), true);
+    auto step = [&](Val s, int64_t present) { how == PackB::Rows ? row(s, present) : elements(s, present); };
+    loop(int64(done), int64(whole), 1, [&](Val s) { step(s, steps); });
+    if (p_.k % steps != 0) step(int64(whole), p_.k % steps);
+    if (isShifted(plan_.terms)) begins();
     b_.CreateRetVoid();
   }
 
  private:
   llvm::Function* f_;
   NarrowTerms terms_;
-  Terms kind_;
+  const TiledProduct& plan_;
   int64_t lanes_, width_, columns_;
 
   Val source(Val k, Val j) {
@@ -131,26 +132,25 @@ class NarrowPackEmitter : ProductEmitter {
     return b_.CreateAdd(b_.CreateMul(step, int64(static_cast<int64_t>(terms_.parts()))),
                         int64(static_cast<int64_t>(part)));
   }
-  /// Whether a step has a second element of k.
-  bool hasSecond(bool last) const { return stepsOf(kind_) == 2 && !last; }
 
-  void row(Val step, bool last) {
-    Val k = b_.CreateMul(step, int64(stepsOf(kind_)));
+  void row(Val step, int64_t present) {
+    Val k = b_.CreateMul(step, int64(terms_.steps()));
     for (int64_t v = 0; v < width_; ++v) {
       const int64_t left = columns_ - v * lanes_;
       Val mask = left < lanes_ ? tailMask(lanes_, left) : nullptr, j = int64(v * lanes_);
-      Val second = hasSecond(last) ? terms_.load(source(b_.CreateAdd(k, int64(1)), j), mask) : nullptr;
-      const Values parts = terms_.ofB(terms_.load(source(k, j), mask), second);
+      Values rows;
+      for (int64_t i = 0; i < present; ++i) rows.push_back(terms_.load(source(b_.CreateAdd(k, int64(i)), j), mask));
+      const Values parts = terms_.ofB(rows);
       for (size_t part = 0; part < parts.size(); ++part) store(parts[part], target(rowOf(step, part), j));
     }
   }
 
-  void elements(Val step, bool last) {
-    Val k = b_.CreateMul(step, int64(stepsOf(kind_)));
-    auto element = [&](Val at, Val j) { return b_.CreateAlignedLoad(b_.getInt16Ty(), source(at, j), llvm::Align(2)); };
+  void elements(Val step, int64_t present) {
+    Val k = b_.CreateMul(step, int64(terms_.steps()));
     loop(int64(0), int64(columns_), 1, [&](Val j) {
-      Val second = hasSecond(last) ? element(b_.CreateAdd(k, int64(1)), j) : nullptr;
-      const Values parts = terms_.ofB(element(k, j), second);
+      Values rows;
+      for (int64_t i = 0; i < present; ++i) rows.push_back(terms_.element(source(b_.CreateAdd(k, int64(i)), j)));
+      const Values parts = terms_.ofB(rows);
       for (size_t part = 0; part < parts.size(); ++part)
         b_.CreateAlignedStore(parts[part], target(rowOf(step, part), j), align());
     });
@@ -168,11 +168,27 @@ class NarrowPackEmitter : ProductEmitter {
       square.push_back(i < used ? terms_.loadAlong(source(k, b_.CreateAdd(j, int64(i))))
                                 : llvm::Constant::getNullValue(vector_));
     transposeSquare(b_, square);
-    Val first = kind_ == Terms::Pairs ? b_.CreateSDiv(k, int64(2)) : k;
+    Val first = b_.CreateSDiv(k, int64(terms_.steps() / partsOf(plan_.terms)));
     for (int64_t i = 0; i < lanes_; ++i) {
-      const int64_t row = kind_ == Terms::WidenedPairs ? i ^ 1 : i;  // the second of a pair is its first part
+      const int64_t row = terms_.parts() == 2 ? i ^ 1 : i;  // the second of a pair is its first part
       store(square[static_cast<size_t>(i)], target(b_.CreateAdd(first, int64(row)), j));
     }
+  }
+
+  /// The last row: what the shift of A adds to each column, taken away.
+  void begins() {
+    const int64_t row = width_ * lanes_, last = plan_.packedRows - 1;
+    const Values zeros(static_cast<size_t>(width_), llvm::Constant::getNullValue(vector_));
+    const Values sums = sumLoop(int64(0), int64(last), false, {{f_->getArg(1), row}}, zeros,
+                                [&](Val, const Values& panel, Values next) {
+                                  for (int64_t v = 0; v < width_; ++v) {
+                                    Val& sum = next[static_cast<size_t>(v)];
+                                    sum = terms_.add(terms_.shift(), load(at(panel[0], v * lanes_)), sum);
+                                  }
+                                  return next;
+                                });
+    for (int64_t v = 0; v < width_; ++v)
+      store(b_.CreateNeg(sums[static_cast<size_t>(v)]), at(f_->getArg(1), last * row + v * lanes_));
   }
 };
 

@@ -1,5 +1,5 @@
-// Packing one panel of B: k rows of `width` whole vectors, the columns past the matrix filled with zeros. Of f16 and
-// bf16 the rows are those of NarrowTerms, part by part of one step after the other.
+// Packing one panel of B: k rows of `width` whole vectors, the columns past the matrix filled with zeros. Of
+// narrow operands the rows are those of NarrowTerms, part by part of one step after the other.
 #pragma once
 #include <string>
 

@@ -53,6 +53,7 @@ std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, 
     number += edge ? 0 : 2;
   }
   Val lo = int64(0), hi = int64(innermost ? p_.k : p_.sums[level].extent);
+  if (plan_.split()) hi = b_.GetInsertBlock()->getParent()->getArg(3);
   bool mayBeNone = false;
   if (edge) {
     Function* f = b_.GetInsertBlock()->getParent();
@@ -198,17 +199,21 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
   }
 }
 
-/// The sum over k where A and B are of 16 bits; B is a packed panel.
+/// The sum over k of narrow operands; B is a packed panel.
 std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums) {
   NarrowTerms terms(b_, p_, plan_.terms, plan_.lanes);
-  const int64_t steps = stepsOf(plan_.terms), row = t.width * plan_.lanes, whole = p_.k / steps;
-  auto addTerms = [&](Val x, Val y, bool last, std::vector<Val>& to) {
+  const int64_t steps = terms.steps(), row = t.width * plan_.lanes, whole = p_.k / steps;
+  if (isShifted(plan_.terms)) {
+    for (int64_t n = 0; n < t.height * t.width; ++n)
+      sums[static_cast<size_t>(n)] = load(at(b, (plan_.packedRows - 1) * row + n % t.width * plan_.lanes));
+  }
+  auto addTerms = [&](Val x, Val y, int64_t present, std::vector<Val>& to) {
     for (size_t part = 0; part < terms.parts(); ++part) {
       std::vector<Val> columns;
       for (int64_t j = 0; j < t.width; ++j)
         columns.push_back(load(at(y, static_cast<int64_t>(part) * row + j * plan_.lanes)));
       for (int64_t i = 0; i < t.height; ++i) {
-        Val element = terms.ofA(part, operandAt(x, i * p_.a.row), last);
+        Val element = terms.ofA(part, operandAt(x, i * p_.a.row), present);
         for (int64_t j = 0; j < t.width; ++j) {
           Val& s = to[static_cast<size_t>(i * t.width + j)];
           s = terms.add(element, columns[static_cast<size_t>(j)], s);
@@ -219,10 +224,10 @@ std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<
   const int64_t step = static_cast<int64_t>(terms.parts()) * row;
   Val state = terms.beginSums();
   sums = sumLoop(int64(0), int64(whole), false, {{b, step}}, sums, [&](Val k, const Values& panel, Values next) {
-    addTerms(operandBytes(a, b_.CreateMul(k, int64(steps * p_.a.col))), panel[0], false, next);
+    addTerms(operandBytes(a, b_.CreateMul(k, int64(steps * p_.a.col))), panel[0], steps, next);
     return next;
   });
-  if (p_.k % steps != 0) addTerms(operandAt(a, whole * steps * p_.a.col), at(b, whole * step), true, sums);
+  if (p_.k % steps != 0) addTerms(operandAt(a, whole * steps * p_.a.col), at(b, whole * step), p_.k % steps, sums);
   terms.endSums(state);
   return sums;
 }
@@ -232,7 +237,7 @@ Function* GemmTiles::of(const Tile& t) {
   if (f) return f;
   const auto [height, width, tail, place] = t;
   std::vector<llvm::Type*> types(3, pointer_);
-  types.resize(3 + tripArguments_ + (place == kAnywhere ? 1 : 0), i64_);
+  types.resize(3 + tripArguments_ + (place == kAnywhere || plan_.split() ? 1 : 0), i64_);
   const std::string rim = place == kInside ? "" : place == kAnywhere ? "r" : "r" + std::to_string(place);
   f = createLocalFunction(
       m_, name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, types, 3);
@@ -243,9 +248,11 @@ Function* GemmTiles::of(const Tile& t) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j) prefetch(at(f->getArg(2), i * rowStride_ + j * plan_.lanes), true, 3);
   }
-  const std::vector<Val> zeros(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_));
-  const std::vector<Val> sum = plan_.terms == Terms::Same ? sumLoops(0, f->getArg(0), f->getArg(1), t, zeros)
-                                                          : narrowSums(f->getArg(0), f->getArg(1), t, zeros);
+  std::vector<Val> sum(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_));
+  for (int64_t n = 0; plan_.split() && n < height * width; ++n)
+    sum[static_cast<size_t>(n)] = load(at(f->getArg(2), n / width * rowStride_ + n % width * plan_.lanes));
+  sum = plan_.terms == Terms::Same ? sumLoops(0, f->getArg(0), f->getArg(1), t, sum)
+                                   : narrowSums(f->getArg(0), f->getArg(1), t, sum);
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
       store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * rowStride_ + j * plan_.lanes),

@@ -36,7 +36,8 @@ class GemmTiles : public ProductEmitter {
             const GemmRim& rim, int64_t rowStride, Level level);
 
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
-  /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is kAnywhere.
+  /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is kAnywhere. Of a
+  /// split product, which has none of these, void tile(a, b, c, terms) adds to C as many terms.
   llvm::Function* of(const Tile& t);
 
  private:

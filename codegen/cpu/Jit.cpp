@@ -42,8 +42,8 @@ void initializeTarget() {
   });
 }
 
-constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes",
-                     *kPairs = "tenc.pairs";  // module flags
+constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes", *kPairs = "tenc.pairs",
+                     *kQuads = "tenc.quads";  // module flags
 
 /// AVX-512 with what the code generator relies on: masks on all element widths.
 bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
@@ -54,7 +54,7 @@ bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
 
 VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)>& has) {
   if (!hasWideVectors(has)) return {32, 32};
-  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16")};
+  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16"), has("avx512vnni")};
 }
 
 /// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
@@ -121,7 +121,7 @@ VectorUnit vectorUnit(const llvm::Module& module) {
     auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(name));
     return flag == nullptr ? otherwise : static_cast<int>(flag->getZExtValue());
   };
-  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0};
+  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0, number(kQuads, 0) != 0};
 }
 
 Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
@@ -147,6 +147,7 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   m->addModuleFlag(llvm::Module::Error, kRegisterBytes, static_cast<uint32_t>(vectors_.registerBytes));
   m->addModuleFlag(llvm::Module::Error, kPathBytes, static_cast<uint32_t>(vectors_.pathBytes));
   m->addModuleFlag(llvm::Module::Error, kPairs, vectors_.pairs ? 1U : 0U);
+  m->addModuleFlag(llvm::Module::Error, kQuads, vectors_.quads ? 1U : 0U);
   return m;
 }
 

@@ -5,10 +5,12 @@
 
 #include <vector>
 
+#include "codegen/cpu/LlvmScalars.h"
+
 namespace tenc::codegen::cpu {
 
 namespace {
-llvm::Align alignment() { return llvm::Align(2); }
+constexpr uint32_t kShift = 0x80808080;  // 128 in each byte
 }  // namespace
 
 NarrowTerms::NarrowTerms(IrBuilder& b, const Product& product, Terms terms, int64_t lanes)
@@ -16,71 +18,126 @@ NarrowTerms::NarrowTerms(IrBuilder& b, const Product& product, Terms terms, int6
       product_(product),
       terms_(terms),
       lanes_(static_cast<unsigned>(lanes)),
-      floats_(llvm::FixedVectorType::get(b.getFloatTy(), lanes_)) {}
+      bits_(b.getIntNTy(8 * static_cast<unsigned>(ir::byteSize(product.operands)))),
+      sums_(llvm::FixedVectorType::get(memoryType(b.getContext(), product.dtype), lanes_)) {}
 
 NarrowTerms::Val NarrowTerms::splat(Val x) { return b_.CreateVectorSplat(lanes_, x); }
 
+llvm::Type* NarrowTerms::like(Val shape, llvm::Type* element) {
+  auto* v = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
+  return v == nullptr ? element : llvm::FixedVectorType::get(element, v->getNumElements());
+}
+llvm::Align NarrowTerms::alignment() const {
+  return llvm::Align(static_cast<uint64_t>(ir::byteSize(product_.operands)));
+}
+
 /// Elements of 16 bits, one or a vector, as f32.
 NarrowTerms::Val NarrowTerms::widened(Val bits) {
-  auto like = [&](llvm::Type* element) -> llvm::Type* {
-    auto* v = llvm::dyn_cast<llvm::FixedVectorType>(bits->getType());
-    return v == nullptr ? element : llvm::FixedVectorType::get(element, v->getNumElements());
-  };
   if (product_.operands == ir::DType::F16)
-    return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy()));
-  return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(bits, like(b_.getInt32Ty())), 16), like(b_.getFloatTy()));
+    return b_.CreateFPExt(b_.CreateBitCast(bits, like(bits, b_.getHalfTy())), like(bits, b_.getFloatTy()));
+  return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(bits, like(bits, b_.getInt32Ty())), 16),
+                          like(bits, b_.getFloatTy()));
 }
 
-/// 16 bits, `number` steps of k from `p`.
+/// Elements, one or a vector, with the bits that each has of a joined one.
+NarrowTerms::Val NarrowTerms::fitted(Val bits) {
+  llvm::Type* to = like(bits, b_.getIntNTy(32 / static_cast<unsigned>(steps())));
+  return ir::isUnsigned(product_.operands) ? b_.CreateZExt(bits, to) : b_.CreateSExt(bits, to);
+}
+
+/// The elements of one step side by side in 32 bits, the first lowest.
+NarrowTerms::Val NarrowTerms::joined(const Values& rows) {
+  if (!rows[0]->getType()->isVectorTy()) {
+    Val all = nullptr;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto place = static_cast<uint64_t>(32 / steps()) * i;
+      Val part = b_.CreateShl(b_.CreateZExt(fitted(rows[i]), b_.getInt32Ty()), place);
+      all = all == nullptr ? part : b_.CreateOr(all, part);
+    }
+    return b_.CreateBitCast(all, sums_->getElementType());
+  }
+  Values parts;
+  for (Val r : rows) parts.push_back(fitted(r));
+  while (static_cast<int64_t>(parts.size()) < steps())
+    parts.push_back(llvm::Constant::getNullValue(parts[0]->getType()));
+  const int n = static_cast<int>(lanes_), count = static_cast<int>(parts.size());
+  std::vector<int> whole, order;
+  for (int i = 0; i < 2 * n; ++i) whole.push_back(i);
+  for (int i = 0; i < n; ++i)
+    for (int part = 0; part < count; ++part) order.push_back(part * n + i);
+  if (count == 4)
+    parts = {b_.CreateShuffleVector(parts[0], parts[1], whole), b_.CreateShuffleVector(parts[2], parts[3], whole)};
+  return b_.CreateBitCast(b_.CreateShuffleVector(parts[0], parts[1], order), sums_);
+}
+
+/// The element `number` steps of k from `p`.
 NarrowTerms::Val NarrowTerms::elementOfA(Val p, int64_t number) {
-  const auto bytes = static_cast<uint64_t>(number * product_.a.col * 2);
-  return b_.CreateAlignedLoad(b_.getInt16Ty(), bytes == 0 ? p : b_.CreateConstGEP1_64(b_.getInt8Ty(), p, bytes),
-                              alignment());
+  const auto bytes = static_cast<uint64_t>(number * product_.a.col * ir::byteSize(product_.operands));
+  return element(bytes == 0 ? p : b_.CreateConstGEP1_64(b_.getInt8Ty(), p, bytes));
 }
 
-NarrowTerms::Val NarrowTerms::ofA(size_t part, Val p, bool last) {
-  if (terms_ == Terms::Pairs) {
-    auto element = [&](int64_t number) { return b_.CreateZExt(elementOfA(p, number), b_.getInt32Ty()); };
-    Val pair = last                  ? element(0)
-               : product_.a.col == 1 ? b_.CreateAlignedLoad(b_.getInt32Ty(), p, alignment())
-                                     : b_.CreateOr(element(0), b_.CreateShl(element(1), 16));
-    return splat(b_.CreateBitCast(pair, b_.getFloatTy()));
-  }
-  const bool second = terms_ == Terms::WidenedPairs && part == 0;
-  if (second && last) return nullptr;
-  return splat(widened(elementOfA(p, second ? 1 : 0)));
+/// The elements of A of one step as `joined` gives them.
+NarrowTerms::Val NarrowTerms::joinedOfA(Val p, int64_t present) {
+  const bool fills = bits_->getIntegerBitWidth() * steps() == 32;
+  if (fills && product_.a.col == 1 && present == steps())
+    return b_.CreateAlignedLoad(sums_->getElementType(), p, alignment());
+  Values elements;
+  for (int64_t i = 0; i < present; ++i) elements.push_back(elementOfA(p, i));
+  return joined(elements);
 }
 
-Values NarrowTerms::ofB(Val first, Val second) {
-  if (terms_ == Terms::Widened) return {widened(first)};
-  if (second == nullptr) second = llvm::Constant::getNullValue(first->getType());
-  if (terms_ == Terms::WidenedPairs) return {widened(second), widened(first)};
-  auto* rows = llvm::dyn_cast<llvm::FixedVectorType>(first->getType());
-  if (rows == nullptr) {
-    Val low = b_.CreateZExt(first, b_.getInt32Ty()), high = b_.CreateZExt(second, b_.getInt32Ty());
-    return {b_.CreateBitCast(b_.CreateOr(low, b_.CreateShl(high, 16)), b_.getFloatTy())};
-  }
-  std::vector<int> order;
-  for (int i = 0; i < static_cast<int>(lanes_); ++i) order.insert(order.end(), {i, i + static_cast<int>(lanes_)});
-  return {b_.CreateBitCast(b_.CreateShuffleVector(first, second, order), floats_)};
+NarrowTerms::Val NarrowTerms::ofA(size_t part, Val p, int64_t present) {
+  if (isZero(part, present)) return nullptr;
+  if (!isShifted(terms_)) return splat(termOfA(part, p, present));
+  return b_.CreateXor(splat(joinedOfA(p, present)), shift());  // of whole vectors, one instruction with the load
+}
+
+NarrowTerms::Val NarrowTerms::termOfA(size_t part, Val p, int64_t present) {
+  if (isZero(part, present)) return nullptr;
+  if (!areJoined(terms_)) return widened(elementOfA(p, terms_ == Terms::WidenedPairs && part == 0 ? 1 : 0));
+  Val x = joinedOfA(p, present);
+  return isShifted(terms_) ? b_.CreateXor(x, b_.getInt32(kShift)) : x;
+}
+
+NarrowTerms::Val NarrowTerms::shift() { return splat(b_.getInt32(kShift)); }
+
+Values NarrowTerms::ofB(const Values& rows) {
+  if (areJoined(terms_)) return {joined(rows)};
+  if (terms_ == Terms::Widened) return {widened(rows[0])};
+  Val second = rows.size() == 2 ? rows[1] : llvm::Constant::getNullValue(rows[0]->getType());
+  return {widened(second), widened(rows[0])};
 }
 
 NarrowTerms::Val NarrowTerms::add(Val x, Val y, Val sum) {
-  if (x == nullptr) return b_.CreateFAdd(sum, llvm::Constant::getNullValue(floats_));
-  if (terms_ != Terms::Pairs) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {floats_}, {x, y, sum});
-  auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes_);
-  return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
-                            {sum, b_.CreateBitCast(x, pairs), b_.CreateBitCast(y, pairs)});
+  if (x == nullptr) return b_.CreateFAdd(sum, llvm::Constant::getNullValue(sums_));
+  const auto pairsOf = [&](llvm::Type* element, Val v) {
+    return b_.CreateBitCast(v, llvm::FixedVectorType::get(element, 2 * lanes_));
+  };
+  switch (terms_) {
+    case Terms::Pairs:
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                {sum, pairsOf(b_.getBFloatTy(), x), pairsOf(b_.getBFloatTy(), y)});
+    case Terms::Quads: return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, x, y});
+    case Terms::IntegerPairs: {
+      const auto multiply =
+          lanes_ == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
+      return b_.CreateAdd(sum,
+                          b_.CreateIntrinsic(multiply, {}, {pairsOf(b_.getInt16Ty(), x), pairsOf(b_.getInt16Ty(), y)}));
+    }
+    default: return b_.CreateIntrinsic(llvm::Intrinsic::fma, {sums_}, {x, y, sum});
+  }
 }
 
 NarrowTerms::Val NarrowTerms::load(Val p, Val mask) {
-  auto* row = llvm::FixedVectorType::get(b_.getInt16Ty(), lanes_);
+  auto* row = llvm::FixedVectorType::get(bits_, lanes_);
   if (mask == nullptr) return b_.CreateAlignedLoad(row, p, alignment());
   return b_.CreateMaskedLoad(row, p, alignment(), mask, llvm::Constant::getNullValue(row));
 }
 
 NarrowTerms::Val NarrowTerms::loadAlong(Val p) {
-  return terms_ == Terms::Pairs ? b_.CreateAlignedLoad(floats_, p, alignment()) : widened(load(p, nullptr));
+  if (!areJoined(terms_)) return widened(load(p, nullptr));
+  auto* side = llvm::FixedVectorType::get(bits_, lanes_ * static_cast<unsigned>(steps()));
+  return b_.CreateBitCast(fitted(b_.CreateAlignedLoad(side, p, alignment())), sums_);
 }
 
 NarrowTerms::Val NarrowTerms::beginSums() {

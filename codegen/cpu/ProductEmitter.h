@@ -6,6 +6,7 @@
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/KernelFunction.h"
+#include "codegen/cpu/LlvmScalars.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/ProductSchedule.h"
 
@@ -26,7 +27,7 @@ class ProductEmitter {
         operandSize_(ir::byteSize(product.operands)),
         pointer_(llvm::PointerType::get(c_, 0)),
         i64_(llvm::Type::getInt64Ty(c_)),
-        element_(product.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
+        element_(memoryType(c_, product.dtype)),
         vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(lanes))) {}
 
   const Product& p_;

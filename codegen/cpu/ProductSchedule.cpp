@@ -56,13 +56,13 @@ int lanesOf(const Product& p, const Workers& workers) {
 Terms termsOf(const Product& p, const VectorUnit& unit) {
   if (p.operands == ir::DType::F16) return Terms::Widened;
   if (p.operands == ir::DType::BF16) return unit.pairs ? Terms::Pairs : Terms::WidenedPairs;
-  return Terms::Same;
+  if (p.operands == p.dtype) return Terms::Same;
+  return p.operands == ir::DType::I8 && unit.quads ? Terms::Quads : Terms::IntegerPairs;
 }
 
-/// Rows of a packed panel.
 int64_t packedRows(const Product& p, Terms terms) {
-  const int64_t count = (p.k + stepsOf(terms) - 1) / stepsOf(terms);
-  return terms == Terms::Pairs ? count : count * stepsOf(terms);
+  const int64_t steps = (p.k + stepsOf(terms) - 1) / stepsOf(terms);
+  return steps * partsOf(terms) + (isShifted(terms) ? 1 : 0);
 }
 
 /// A matrix product, whose B may be streamed or packed.
@@ -72,6 +72,9 @@ bool hasUnitColumns(const Product& p) { return p.b.col == 1 || p.n == 1; }
 bool hasCommonB(const Product& p) {
   return std::all_of(p.b.batch.begin(), p.b.batch.end(), [](int64_t stride) { return stride == 0; });
 }
+
+/// Whether B is read from memory, or from a cache that is hardly nearer.
+bool isFar(const Product& p) { return bytesOfB(p) > (6 << 20); }
 
 /// How many tasks a matrix of the batch is cut into. A task is worth a thread's wake-up from about 2 MFLOP or 1 MiB of
 /// B on; a few tasks a thread even out a late one.
@@ -86,9 +89,12 @@ int64_t wantedTasks(const Product& p, int threads) {
 
 // ---- streamed products
 
+/// Whether reading B in the order of its rows gains more than sums in registers do: with few rows, or from memory,
+/// where panels of columns wait for each row. Panels of joined elements are small, and wait less.
 bool isStreamed(const Product& p, const Workers& workers, Level level) {
-  return level == Level::Full && isFlat(p) && p.m <= 8 && hasUnitColumns(p) && p.k >= 8 &&
-         p.n >= 4 * lanesOf(p, workers) && bytesOfB(p) > (256 << 10);
+  const bool far = areJoined(termsOf(p, workers.vectors)) || p.m > 16 ? bytesOfB(p) > (12 << 20) : isFar(p);
+  const bool pays = p.m <= 8 ? bytesOfB(p) > (256 << 10) : p.m <= 32 && far;
+  return level == Level::Full && isFlat(p) && pays && hasUnitColumns(p) && p.k >= 8 && p.n >= 4 * lanesOf(p, workers);
 }
 
 Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
@@ -97,14 +103,21 @@ Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
   s.lanes = lanesOf(p, workers);
   s.tail = static_cast<int>(p.n % s.lanes);
   s.terms = termsOf(p, workers.vectors);
-  s.rowsOfB = p.m <= 2 ? 8 : p.m <= 4 ? 4 : 2;  // broadcasts of A stay in registers
-  if (s.terms == Terms::Pairs && p.m > 2) s.rowsOfB *= 2;
+  constexpr int64_t kSums = 24 << 10, kMostRows = 6;  // bytes in the first-level cache; registers
+  s.rowsOfB = !isFar(p) && (p.m == 3 || p.m == 4) ? 4 : 8;
+  s.rows = Blocks::of(p.m, kMostRows);
+  s.broadcasts = workers.vectors.registerBytes == 64 ? 24 : 8;
+  if (areJoined(s.terms)) s.rowsOfB = p.m <= 4 ? 8 : 16;
   const int64_t vectors = (p.n + s.lanes - 1) / s.lanes;
   const int64_t tasks = std::max<int64_t>(1, std::min<int64_t>(wantedTasks(p, workers.threads), vectors / 16));
   s.vectors = Blocks::of(vectors, (vectors + tasks - 1) / tasks);
   Schedule schedule;
   schedule.items = elements(p.batch) * s.vectors.count;
-  schedule.scratchBytes = static_cast<uint64_t>(p.m * s.vectors.most() * s.lanes * bytesOfElement(p));  // the sums
+  const int64_t rows = p.m + (isShifted(s.terms) ? 1 : 0);  // of sums
+  const int64_t rowBytes = s.lanes * bytesOfElement(p);
+  s.together = std::clamp<int64_t>(kSums / (rows * rowBytes), 1, s.vectors.most());
+  // The sums, and terms of A.
+  schedule.scratchBytes = static_cast<uint64_t>((rows * s.rowOfSums() + p.m * s.rowsOfB) * bytesOfElement(p));
   schedule.form = s;
   return schedule;
 }
@@ -182,11 +195,26 @@ void cutIntoTasks(TiledProduct& t, const Product& p, int threads) {
   }
 }
 
+/// A large B that is read as it stands: its rows are beyond what the hardware fetches ahead, and a panel of all of k
+/// may be gone from the second-level cache before the next rows of A meet it.
+void cutDepth(TiledProduct& t, const Product& p) {
+  constexpr int64_t kRowsAhead = 16, kMostShared = 256 << 10, kPart = 128 << 10;  // bytes of a panel
+  t.depth = Blocks::of(p.k, std::max<int64_t>(p.k, 1));
+  if (!isFlat(p) || t.pack != PackB::None || !isFar(p)) return;
+  t.prefetchRows = kRowsAhead;
+  const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
+  if (t.rows.count > 1 && p.k * rowBytes > kMostShared) t.depth = Blocks::of(p.k, kPart / rowBytes);
+}
+
 TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
   constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
   const Product& p = kernel.product;
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
   TileStore s;
+  if (t.split()) {
+    s.bytes = static_cast<uint64_t>(p.m * rowBytes);
+    return s;
+  }
   if (t.mirrored) {
     s.bytes = static_cast<uint64_t>(t.turnedRows(p) * rowBytes);
     return s;
@@ -210,9 +238,11 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   // line of each.
   if (!isFlat(p) && t.width() > 1 && p.b.row * size >= 512 && bytesOfB(p) > (64 << 10)) t.prefetchRows = 8;
   t.terms = termsOf(p, workers.vectors);
-  if (t.pack != PackB::None) t.packBytes = static_cast<uint64_t>(packedRows(p, t.terms) * t.width() * t.lanes * size);
+  if (t.pack != PackB::None) t.packedRows = packedRows(p, t.terms);
+  t.packBytes = static_cast<uint64_t>(t.packedRows * t.width() * t.lanes * size);
   cutIntoTasks(t, p, workers.threads);
-  t.mirrored = p.mirrored && level == Level::Full && t.vectors.count >= kLeastMirrored;
+  cutDepth(t, p);
+  t.mirrored = p.mirrored && !t.split() && level == Level::Full && t.vectors.count >= kLeastMirrored;
   t.sums = storeOf(kernel, t, level);
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
@@ -302,6 +332,8 @@ std::string_view describe(Terms terms) {
     case Terms::Pairs: return " by pairs of bf16";
     case Terms::WidenedPairs: return " by pairs of bf16 in f32";
     case Terms::Widened: return " in f32";
+    case Terms::IntegerPairs: return " by pairs of i16";
+    case Terms::Quads: return " by fours of i8";
   }
   return "";
 }
@@ -310,7 +342,8 @@ std::string_view describe(Terms terms) {
 std::string describe(const TiledProduct& product) {
   std::string text = "tiled product" + std::string(describe(product.terms)) + ": tiles of " +
                      std::to_string(product.rows.most()) + " x " + std::to_string(product.width()) + " vectors" +
-                     (product.mirrored ? ", one half mirrored" : "");
+                     (product.mirrored ? ", one half mirrored" : "") +
+                     (product.split() ? ", k in " + std::to_string(product.depth.count) + " parts" : "");
   switch (product.pack) {
     case PackB::None: return text;
     case PackB::Rows: return text + ", B packed by rows";

@@ -2,7 +2,7 @@
 // `scheduleProduct` (Schedule.h) chooses the form, an emitter prints it.
 //
 // Every element of C is one chain of fused multiply-adds in the order of k (of bf16: see Terms), so the bits depend
-// neither on the tile nor on the number of tasks or threads.
+// neither on the tile nor on the number of tasks or threads. Integers wrap, in any order.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,16 +35,36 @@ struct Rim {
   static TapRange taps(const ir::WindowDim& window, int64_t place, int64_t places);
 };
 
-/// How elements of A and B become terms of the sums. In the two forms of pairs the sums are the same: of each two steps
-/// of k, counted from 0, the second is added first, each by a fused multiply-add that takes subnormal numbers for 0, as
-/// operand and as result; a last step without another is added to 0.
+/// How elements of A and B become terms of the sums. In the two forms of pairs of bf16 the sums are the same: of each
+/// two steps of k, counted from 0, the second is added first, each by a fused multiply-add that takes subnormal numbers
+/// for 0, as operand and as result; a last step without another is added to 0.
 enum class Terms : uint8_t {
   Same,          ///< as they stand
   Pairs,         ///< bf16, by the instruction for two steps of k (AVX512-BF16)
   WidenedPairs,  ///< bf16 made f32
-  Widened        ///< f16 made f32
+  Widened,       ///< f16 made f32
+  IntegerPairs,  ///< i8, u8 and i16 made i16, two steps of k by one instruction
+  Quads          ///< i8, by the instruction for four steps of k (AVX512-VNNI)
 };
-constexpr int64_t stepsOf(Terms t) { return t == Terms::Pairs || t == Terms::WidenedPairs ? 2 : 1; }
+/// Steps of k that are multiplied together.
+constexpr int64_t stepsOf(Terms t) {
+  switch (t) {
+    case Terms::Same:
+    case Terms::Widened: return 1;
+    case Terms::Pairs:
+    case Terms::WidenedPairs:
+    case Terms::IntegerPairs: return 2;
+    case Terms::Quads: return 4;
+  }
+  return 1;
+}
+/// Rows of a panel that they are.
+constexpr int64_t partsOf(Terms t) { return t == Terms::WidenedPairs ? 2 : 1; }
+/// Whether one element of 32 bits stands for all steps.
+constexpr bool areJoined(Terms t) { return stepsOf(t) > partsOf(t); }
+/// Of quads, A is taken for unsigned numbers that are 128 greater. What that adds to the sums of a column is known from
+/// B alone: sums begin with its negation.
+constexpr bool isShifted(Terms t) { return t == Terms::Quads; }
 
 // ---- tiled products
 
@@ -70,6 +90,7 @@ struct TiledProduct {
   int lanes = 16;  ///< elements of a vector register
   Blocks rows;     ///< of C, each a tile's height
   Blocks vectors;  ///< panels of columns, counted in vectors
+  Blocks depth;    ///< of k: parts of a panel, each used by all rows while caches hold it
   int tail = 0;    ///< columns in the last vector when it is not full, else 0
   PackB pack = PackB::None;
   TileStore sums;
@@ -78,8 +99,10 @@ struct TiledProduct {
   Terms terms = Terms::Same;  ///< if others, B is packed
   int64_t prefetchRows = 0;   ///< how far ahead the next rows of B are fetched
   bool panelsFirst = false;   ///< all of the batch goes through one panel of a common, large B before the next
-  uint64_t packBytes = 0;     ///< scratch for one packed panel
+  int64_t packedRows = 0;     ///< of a packed panel; where terms are shifted, the last is what sums begin with
+  uint64_t packBytes = 0;     ///< scratch for one of them
   int64_t width() const { return vectors.most(); }  ///< of the widest panel, in vectors
+  bool split() const { return depth.count > 1; }    ///< sums of all rows of a panel are kept from part to part
   /// Rows of a panel, or of a mirrored tile, rounded up so that whole squares of lanes can be turned.
   int64_t turnedRows(const Product& p) const {
     return mirrored ? (rows.most() + lanes - 1) / lanes * lanes : (p.m + 2 * lanes - 1) / lanes * lanes;
@@ -88,14 +111,20 @@ struct TiledProduct {
 
 // ---- streamed products
 
-/// Of 1 to 8 rows: whole rows of B are read once, one after the other, and added to all rows of C, which stay in the
+/// Of few rows: rows of B are read once, some side by side, and added to all rows of C, whose sums stay in the
 /// first-level cache.
 struct StreamedProduct {
   int lanes = 16;
-  Blocks vectors;  ///< ranges of columns, counted in vectors, each a task
-  int tail = 0;    ///< columns in the last vector when it is not full, else 0
+  Blocks vectors;        ///< ranges of columns, counted in vectors, each a task
+  int64_t together = 1;  ///< vectors of columns whose sums are computed together
+  Blocks rows;           ///< of C, whose code stands side by side
+  int tail = 0;          ///< columns in the last vector when it is not full, else 0
   Terms terms = Terms::Same;
-  int64_t rowsOfB = 2;  ///< that are read side by side
+  int64_t rowsOfB = 8;     ///< that are read side by side
+  int64_t broadcasts = 0;  ///< of A that stay in registers for all columns
+  /// Elements from one row of sums to the next, so that neither the same columns nor the next ones of other rows are a
+  /// multiple of 4 KiB away.
+  int64_t rowOfSums() const { return ((together + 2) / 8 * 8 + 5) * lanes; }
 };
 
 // ---- depthwise convolutions

@@ -71,6 +71,9 @@ class TiledProductEmitter : ProductEmitter {
     Val a = nullptr, b = nullptr, out = nullptr;  ///< where it begins; `out` of direct sums alone
     std::vector<Val> batch;                       ///< its indices
   } matrix_;
+  struct Part {
+    Val first = nullptr, terms = nullptr;  ///< of k, where that is split
+  } part_;
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   bool packed() const { return plan_.pack != PackB::None; }
@@ -89,10 +92,13 @@ class TiledProductEmitter : ProductEmitter {
   /// One tile at row `i0`, column `j0`: the microkernel and, when there is more to do than store, the epilogue.
   void tile(Val i0, Val j0, Val panel, const Tile& t) {
     const auto [height, width, tail, place] = t;
-    Val a = operandBytes(matrix_.a, b_.CreateMul(i0, int64(p_.a.row)));
+    Val first = b_.CreateMul(i0, int64(p_.a.row));
+    if (plan_.split()) first = b_.CreateAdd(first, b_.CreateMul(part_.first, int64(p_.a.col)));
+    Val a = operandBytes(matrix_.a, first);
     auto sumTo = [&](Val c) {
       std::vector<Val> arguments = {a, panel, c};
       arguments.insert(arguments.end(), trips_.begin(), trips_.end());
+      if (plan_.split()) arguments.push_back(part_.terms);
       if (t.place == kAnywhere) arguments.push_back(rim_.rows ? i0 : j0);
       b_.CreateCall(tiles_.of(t), arguments);
     };
@@ -101,7 +107,7 @@ class TiledProductEmitter : ProductEmitter {
       return;
     }
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    if (plan_.sums.turned) {
+    if (plan_.sums.turned || plan_.split()) {
       sumTo(bytes(c, b_.CreateMul(i0, int64(plan_.width() * plan_.lanes))));
       return;
     }
@@ -110,9 +116,9 @@ class TiledProductEmitter : ProductEmitter {
     const int64_t ld = plan_.width() * plan_.lanes;
     if (!plan_.mirrored) return epilogue_.call(b_, entry_, matrix_.batch, c, int64(ld), i0, i1, j0, j1);
     // Each element is stored once: what is above the panel's part of the diagonal is what another tile mirrors.
-    Val first = maximum(i0, j0);
-    epilogue_.call(b_, entry_, matrix_.batch, bytes(c, b_.CreateMul(b_.CreateSub(first, i0), int64(ld))), int64(ld),
-                   first, i1, j0, j1);
+    Val from = maximum(i0, j0);
+    epilogue_.call(b_, entry_, matrix_.batch, bytes(c, b_.CreateMul(b_.CreateSub(from, i0), int64(ld))), int64(ld),
+                   from, i1, j0, j1);
     Val below = maximum(i0, j1), turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), c, plan_.sums.bytes + 64);
     when(b_.CreateICmpSLT(below, i1), [&] {
       b_.CreateCall(turnFunction(), {c, turned, int64(0), int64(height), int64(width)});
@@ -191,6 +197,24 @@ class TiledProductEmitter : ProductEmitter {
     if (rows.larger < rows.count) blocks(rows.larger, rows.count, rows.size);
   }
 
+  /// All rows by one part of k after the other.
+  void depthBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail) {
+    const int64_t ld = plan_.width() * plan_.lanes;
+    Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
+    Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    loop(i0, i1, 1, [&](Val i) {
+      Val row = bytes(sums, b_.CreateMul(i, int64(ld)));
+      for (int64_t j = 0; j < width; ++j) store(llvm::Constant::getNullValue(vector_), at(row, j * plan_.lanes));
+    });
+    loop(int64(0), int64(plan_.depth.count), 1, [&](Val d) {
+      part_.first = start(plan_.depth, d);
+      part_.terms = b_.CreateSub(start(plan_.depth, b_.CreateAdd(d, int64(1))), part_.first);
+      rowBlocks(r0, r1, j0, bytes(panel, b_.CreateMul(part_.first, int64(p_.b.row))), width, tail, kInside);
+    });
+    epilogue_.call(b_, entry_, matrix_.batch, bytes(sums, b_.CreateMul(i0, int64(ld))), int64(ld), i0, i1, j0,
+                   b_.CreateAdd(j0, int64(columnsOf(width, tail))));
+  }
+
   /// Those of panels [c0, c1) that are in [begin, end), all of one width; `tail` when the last vector is not full.
   void panels(Val c0, Val c1, int64_t begin, int64_t end, Val r0, Val r1, int64_t width, bool tail) {
     eachPart(plan_.vectors, rim_.edge && !rim_.rows, begin, end, [&](int64_t from, int64_t to, int64_t place) {
@@ -208,6 +232,7 @@ class TiledProductEmitter : ProductEmitter {
         b_.CreateCall(pack, {source, scratch_});
         source = scratch_;
       }
+      if (plan_.split()) return depthBlocks(r0, r1, j0, source, width, tail);
       rowBlocks(r0, r1, j0, source, width, tail, place);
       if (plan_.sums.turned) turnedEpilogue(r0, r1, j0, width, tail);
     });

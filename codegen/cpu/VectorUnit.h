@@ -10,6 +10,7 @@ struct VectorUnit {
   /// whole one elsewhere.
   int pathBytes = 32;
   bool pairs = false;  ///< multiplies pairs of bf16 and adds both to an f32 (AVX512-BF16)
+  bool quads = false;  ///< multiplies four bytes, of u8 and of i8, and adds all to an i32 (AVX512-VNNI)
 };
 
 }  // namespace tenc::codegen::cpu

@@ -18,7 +18,7 @@ void fuseRegion(ir::Region& region, const Context& c) {
     fusion::prepareReductions(region, c);
     fusion::prepareScans(region, c);
     fusion::prepareConvolutions(region, c, copies);
-    fusion::prepareProducts(region);
+    fusion::prepareProducts(region, c);
   }
   fusion::formProducts(region);
   fusion::Nodes nodes;

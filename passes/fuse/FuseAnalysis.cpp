@@ -20,11 +20,12 @@ constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored 
 constexpr int kMostPieces = 9;    // a window of 3 x 3
 
 /// Whether a matrix product is a loop rather than a kernel of its own kind: the target has none for the dtype, or the
-/// product is too shallow to be worth it.
+/// product is too shallow to be worth it, or it is one column of integers, which add up in any order.
 bool isLoopProduct(const Op& op, const ir::TargetTraits& traits) {
   const ir::Type& left = op.operand(0)->type;
   const bool known = traits.products.contains(left.dtype) || traits.narrowProducts.contains(left.dtype);
-  return op.kind == OpKind::Matmul && !(known && left.shape.back() > traits.loopDepth);
+  const bool oneColumn = !ir::isFloat(left.dtype) && op.result()->type.shape.back() == 1;
+  return op.kind == OpKind::Matmul && (!known || oneColumn || left.shape.back() <= traits.loopDepth);
 }
 
 bool runsOften(const Op& op) {

@@ -124,8 +124,8 @@ bool isNativeLoop(const ir::Op& loop, const Context& c, const std::string* devic
 ir::Op& formNativeLoop(ir::Op& loop);
 ir::Op& wrapNativeLoop(ir::Op& loop);
 
-/// Marks products of a matrix and its transposition.
-void prepareProducts(ir::Region& region);
+/// Marks products of a matrix and its transposition, and multiplies narrow integers before they are widened.
+void prepareProducts(ir::Region& region, const Context& c);
 /// Makes products of several results fused ops.
 void formProducts(ir::Region& region);
 

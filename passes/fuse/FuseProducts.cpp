@@ -1,6 +1,8 @@
 // Products of several results (attention with what its gradient reads, and that gradient) as fused ops. Nothing joins
 // them: each is wrapped, with the index maps that its matrices are read through and the cheap ops that its other
 // operands, such as a mask, are made by.
+#include <array>
+
 #include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
 
@@ -109,9 +111,47 @@ bool isMirrored(const Op& product) {
   return shape == product.operand(0)->type.shape && strides == a->strides;
 }
 
+/// The tensor of narrow integers of which `v`, with views between, is the one of i32; or null.
+Value* narrowSource(Value* v, const ir::TargetTraits& traits) {
+  while (v->op && ir::isViewOp(*v->op)) v = v->op->operand(0);
+  if (!v->op || v->op->kind != OpKind::Cast || v->type.dtype != ir::DType::I32) return nullptr;
+  Value* source = v->op->operand(0);
+  const ir::DType t = source->type.dtype;
+  return !ir::isFloat(t) && traits.narrowProducts.contains(t) ? source : nullptr;
+}
+
+/// The same views of `source` as `v` is of its cast.
+Value* viewsOf(Value* v, Value* source, ir::Builder& b) {
+  if (!ir::isViewOp(*v->op)) return source;
+  std::vector<ir::Builder::NamedAttr> attrs;
+  for (const auto& [name, value] : v->op->attrs()) attrs.push_back({name, value});
+  return b.value(v->op->kind, {viewsOf(v->op->operand(0), source, b)}, std::move(attrs));
+}
+
+/// A product of integers that have been made i32 becomes one of those as they were, with sums in i32. Two narrow dtypes
+/// have i16 in common.
+void multiplyNarrow(Op& product, const ir::TargetTraits& traits) {
+  if (product.kind != OpKind::Matmul || product.operand(0)->type.shape.back() <= traits.loopDepth) return;
+  const std::array<Value*, 2> sources = {narrowSource(product.operand(0), traits),
+                                         narrowSource(product.operand(1), traits)};
+  if (!sources[0] || !sources[1]) return;
+  const bool same = sources[0]->type.dtype == sources[1]->type.dtype;
+  if (!same && !traits.narrowProducts.contains(ir::DType::I16)) return;
+  ir::Builder b(&product);
+  b.setLoc(product.loc);
+  for (size_t i : {0, 1}) {
+    Value* source = sources.at(i);
+    if (!same && source->type.dtype != ir::DType::I16)
+      source = b.value(OpKind::Cast, {source}, {{"dtype", ir::DType::I16}});
+    product.setOperand(i, viewsOf(product.operand(i), source, b));
+  }
+  product.set("dtype", ir::DType::I32);
+}
+
 }  // namespace
 
-void prepareProducts(ir::Region& region) {
+void prepareProducts(ir::Region& region, const Context& c) {
+  for (const auto& op : region.ops) multiplyNarrow(*op, c.traitsOf(*op));
   for (const auto& op : region.ops) {
     if (op->kind == OpKind::Matmul && isMirrored(*op)) op->set("mirrored", true);
   }

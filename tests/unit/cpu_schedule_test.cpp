@@ -86,6 +86,36 @@ TEST(ProductSchedule, NarrowOperandsArePackedForWhatTheProcessorMultiplies) {
   EXPECT_EQ(std::get<StreamedProduct>(few.form).terms, Terms::Pairs);
 }
 
+TEST(ProductSchedule, IntegersAreMultipliedByFoursOfBytesOrPairs) {
+  const auto tiled = [](ir::DType operands, bool quads) {
+    Kernel kernel = productKernel(64, 100, 31, operands);
+    kernel.product.dtype = ir::DType::I32;
+    return std::get<TiledProduct>(cpu::schedule(kernel, {{64, 64, true, quads}, 1}, Level::Full).form);
+  };
+  EXPECT_EQ(tiled(ir::DType::I8, true).terms, Terms::Quads);
+  EXPECT_EQ(tiled(ir::DType::I8, true).packedRows, 9);  // 8 times 4 steps, and what sums begin with
+  EXPECT_EQ(tiled(ir::DType::U8, true).terms, Terms::IntegerPairs);
+  EXPECT_EQ(tiled(ir::DType::I8, false).terms, Terms::IntegerPairs);
+  EXPECT_EQ(tiled(ir::DType::I8, false).packedRows, 16);
+}
+
+TEST(ProductSchedule, ALargeBIsStreamedForFewRowsAndReadInPartsForMore) {
+  const auto form = [](int64_t m, int64_t k, int64_t n) {
+    return cpu::schedule(productKernel(m, n, k), {{64, 64}, 1}, Level::Full).form;
+  };
+  EXPECT_TRUE(std::holds_alternative<TiledProduct>(form(9, 1024, 1024)));
+  for (int64_t m : {1, 5, 9, 32}) {
+    const auto s = std::get<StreamedProduct>(form(m, 4096, 4096));
+    EXPECT_EQ(s.rows.start(s.rows.count), m);
+    EXPECT_LE(m * s.together * s.lanes * 4, 24 << 10);
+    EXPECT_GE(s.rowOfSums(), s.together * s.lanes);
+  }
+  const auto parts = std::get<TiledProduct>(form(64, 4096, 4096)), whole = std::get<TiledProduct>(form(64, 1024, 1024));
+  EXPECT_EQ(parts.depth.start(parts.depth.count), 4096);
+  EXPECT_TRUE(parts.split());
+  EXPECT_FALSE(whole.split());
+}
+
 TEST(ProductSchedule, ConvolutionsTakeTheTileOfFewestLoads) {
   for (const VectorUnit unit : {VectorUnit{32, 32}, {64, 32}, {64, 64}}) {
     for (int64_t m : {1, 2, 5, 7, 14, 28, 56, 64, 112}) {
