@@ -35,7 +35,7 @@ class NativeEmitter : NativeElements {
   };
   void body(const ir::Region& region);
   void emitOp(const ir::Op& op);
-  void markExact(const ir::Op& op, llvm::Value* result);
+  void markExact(const ir::Op& op, const std::vector<Scalar>& args, llvm::Value* result);
 
   Slots slotsOf(const ir::Op& op, size_t from);
   Slots carriedPhis(const Slots& start, llvm::BasicBlock* from);

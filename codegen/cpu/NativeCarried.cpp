@@ -1,4 +1,5 @@
 // Elements of native loops that go from one trip to the next in a register, where LLVM would load them again.
+#include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
@@ -114,8 +115,9 @@ class CarriedElement {
   Choices choices_;
 };
 
-/// A choice of a place and of its element as one jump, which is rarely taken: the next trip need not wait for it.
-void asJump(llvm::SelectInst* place, llvm::SelectInst* element) {
+/// A choice of a place and of the elements there as one jump, which is rarely taken: the next trip need not wait for
+/// it.
+void asJump(llvm::SelectInst* place, llvm::ArrayRef<llvm::SelectInst*> elements) {
   const bool changes = llvm::isa<llvm::PHINode>(place->getFalseValue());  // where the condition holds
   llvm::IRBuilder<> b(place);
   Value* rare = changes ? place->getCondition() : b.CreateNot(place->getCondition());
@@ -123,13 +125,15 @@ void asJump(llvm::SelectInst* place, llvm::SelectInst* element) {
   llvm::BasicBlock* before = place->getParent();
   llvm::BasicBlock* change =
       llvm::SplitBlockAndInsertIfThen(rare, place->getIterator(), /*Unreachable=*/false, weights)->getParent();
-  for (llvm::SelectInst* choice : {place, element}) {
+  const auto merge = [&](llvm::SelectInst* choice) {
     auto* merged = llvm::PHINode::Create(choice->getType(), 2, "", choice->getParent()->getFirstNonPHIIt());
     merged->addIncoming(changes ? choice->getFalseValue() : choice->getTrueValue(), before);
     merged->addIncoming(changes ? choice->getTrueValue() : choice->getFalseValue(), change);
     choice->replaceAllUsesWith(merged);
     choice->eraseFromParent();
-  }
+  };
+  merge(place);
+  for (llvm::SelectInst* element : elements) merge(element);
 }
 
 /// A load at the head of a loop from where the trip before says.
@@ -166,7 +170,9 @@ void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions) 
       if (element.isKnown() && !mayChange(*load, *loop, aliases)) llvm::append_range(choices, element.carry());
     }
   }
-  for (const auto& [place, element] : choices) asJump(place, element);
+  llvm::MapVector<llvm::SelectInst*, llvm::SmallVector<llvm::SelectInst*>> byPlace;  // of several arrays
+  for (const auto& [place, element] : choices) byPlace[place].push_back(element);
+  for (const auto& [place, elements] : byPlace) asJump(place, elements);
 }
 
 }  // namespace tenc::codegen::cpu

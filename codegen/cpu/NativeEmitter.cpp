@@ -80,10 +80,14 @@ void NativeEmitter::body(const ir::Region& region) {
 }
 
 /// Tells LLVM where an operation cannot wrap, so that it sees through indices and ends of loops.
-void NativeEmitter::markExact(const ir::Op& op, Value* result) {
-  auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result);
+void NativeEmitter::markExact(const ir::Op& op, const std::vector<Scalar>& args, Value* result) {
   const bool adds = op.kind == OpKind::Add;
-  if (made == nullptr || (!adds && op.kind != OpKind::Sub) || !llvm::isa<llvm::OverflowingBinaryOperator>(made)) return;
+  if (!adds && op.kind != OpKind::Sub) return;
+  auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result);
+  // What is folded may be another instruction.
+  if (made == nullptr || made->getOpcode() != (adds ? llvm::Instruction::Add : llvm::Instruction::Sub) ||
+      made->getOperand(0) != LlvmScalars::value(args[0]) || made->getOperand(1) != LlvmScalars::value(args[1]))
+    return;
   const Range a = ranges_.of(op.operand(0)), b = ranges_.of(op.operand(1));
   const __int128 least = adds ? __int128{a.least} + b.least : __int128{a.least} - b.most;
   const __int128 most = adds ? __int128{a.most} + b.most : __int128{a.most} - b.least;
@@ -103,7 +107,7 @@ void NativeEmitter::emitOp(const ir::Op& op) {
     }
     ir::DType operand = op.operand(op.kind == OpKind::Where ? 1 : 0)->type.dtype;
     const Scalar result = s_->elementwise(op.kind, operand, op.result()->type.dtype, args, fault(op));
-    if (operand == ir::DType::I64) markExact(op, LlvmScalars::value(result));
+    if (operand == ir::DType::I64) markExact(op, args, LlvmScalars::value(result));
     slots_[op.result()] = element(result);
     return;
   }

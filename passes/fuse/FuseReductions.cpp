@@ -75,7 +75,9 @@ class TreePart {
       for (const auto& [name, value] : op->attrs()) attrs.push_back({name, value});
       ir::Type type = v->type;
       type.shape = shape;
-      return b_.makeTyped(op->kind, operands, {type}, attrs)->result();
+      Op* made = b_.makeTyped(op->kind, operands, {type}, attrs);
+      made->loc = op->loc;  // of faults
+      return made->result();
     }
     if (op && op->kind == OpKind::Broadcast) {
       Value* from = op->operand(0);

@@ -18,6 +18,8 @@ constexpr int64_t kMostReadAgain = 2;         // bytes of tensors in memory for 
 
 int64_t bytesOf(const Value& v) { return v.type.size() * static_cast<int64_t>(ir::byteSize(v.type.dtype)); }
 
+bool divides(const Op& op) { return op.kind == OpKind::Div || op.kind == OpKind::FloorDiv || op.kind == OpKind::Mod; }
+
 bool isMove(const Op& op) {
   if (op.kind != OpKind::Slice) return false;
   const auto& steps = op.intsAttr("steps");
@@ -58,7 +60,7 @@ void addPlaces(EvaluationPlaces& to, const EvaluationPlaces& more) {
 std::optional<std::vector<const Op*>> betterRepeated(const Op& op, const EvaluationPlaces& places,
                                                      const std::function<bool(const Value&)>& isCheap) {
   const Value& result = *op.result();
-  if (!isLarge(result) || places.empty() || places.size() > kMostPlaces) return std::nullopt;
+  if (!isLarge(result) || !isCheap(result) || places.empty() || places.size() > kMostPlaces) return std::nullopt;
   const int most = places.size() == 1 ? kMostWork : kMostWork / (static_cast<int>(places.size()) - 1);
   struct Evaluation {
     const Op* op;
@@ -71,7 +73,7 @@ std::optional<std::vector<const Op*>> betterRepeated(const Op& op, const Evaluat
   int64_t bytes = 0;
   for (size_t i = 0; i < seen.size(); ++i) {
     const Op& next = *seen[i].op;
-    if (next.has(ir::Trait::Elementwise)) work += next.kind == OpKind::Div ? kDivision : 1;
+    if (next.has(ir::Trait::Elementwise)) work += divides(next) ? kDivision : 1;
     const EvaluationPlaces inner = placesOfOperands(next, seen[i].place);
     for (const Value* v : next.operands()) {
       if (isCheap(*v)) {
