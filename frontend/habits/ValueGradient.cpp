@@ -8,11 +8,13 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
+#include "ir/Type.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -22,41 +24,62 @@ namespace {
 using StmtKind = ast::Stmt::Kind;
 using Statements = std::vector<const ast::Stmt*>;
 
-/// The names that are called in a tree.
-template <typename Tree>
-NameSet namesCalled(const Tree& tree) {
-  NameSet names;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    if (s.kind == StmtKind::Assert) names.insert("print");
-  };
-  visitor.onExpression = [&](const ast::Expr& e) {
-    // A function may be handed on too: `map(f, x)`.
-    if (e.kind == ast::Expr::Kind::Name || e.kind == ast::Expr::Kind::Member) names.insert(e.text);
-    return true;
-  };
-  visitor.visit(tree);
-  return names;
-}
-
-/// Whether a name is that of an operation that does more than give a value, or of a function that may call one.
-bool doesMore(const Unit& unit, const std::string& name, NameSet& seen) {
-  if (!seen.insert(name).second) return false;
-  const auto isIt = [&](const BuiltinRow& r) { return r.name == name; };
-  for (const auto rows : {randomBuiltins(), hostBuiltins(), debugBuiltins(), fileBuiltins()})
-    if (std::ranges::any_of(rows, isIt)) return true;
-  std::vector<const Unit*> units{&unit};
-  for (const auto& [module, other] : unit.modules) units.push_back(other);
-  if (const auto it = unit.names.find(name); it != unit.names.end()) units.push_back(it->second.first);
-  for (const Unit* u : units) {
-    const auto it = u->functions.find(name);
-    if (it == u->functions.end()) continue;
-    for (const FnDecl& d : it->second)
-      for (const std::string& called : namesCalled(*d.stmt))
-        if (doesMore(*d.unit, called, seen)) return true;
+/// Whether pieces of a unit do more than give a value: print, save, draw random numbers. What cannot be told does.
+class Effects {
+ public:
+  using Seen = std::set<const ast::Stmt*>;
+  Effects(const Unit& unit, Seen& seen) : unit_(unit), functions_(seen) {}
+  template <typename Tree>
+  bool in(const Tree& tree) {
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) { found = found || s.kind == StmtKind::Assert; };
+    visitor.onExpression = [&](const ast::Expr& e) {
+      using Kind = ast::Expr::Kind;
+      // A function may be handed on too: `map(f, x)`.
+      const bool named = e.kind == Kind::Name || e.kind == Kind::Member;
+      const bool called = e.kind == Kind::Call && e.args[0]->kind == Kind::Name;
+      found = found || (named && ofFunction(e.text)) || (called && isUnknown(*e.args[0]));
+      return !found;
+    };
+    visitor.visit(tree);
+    return found;
   }
-  return false;
-}
+
+ private:
+  bool ofFunction(const std::string& name) {
+    if (!seen_.insert(name).second) return false;
+    const auto isIt = [&](const BuiltinRow& r) { return r.name == name; };
+    for (const auto rows : {randomBuiltins(), hostBuiltins(), debugBuiltins(), fileBuiltins()})
+      if (std::ranges::any_of(rows, isIt)) return true;
+    std::vector<const Unit*> units{&unit_};
+    for (const auto& [module, other] : unit_.modules) units.push_back(other);
+    if (const auto it = unit_.names.find(name); it != unit_.names.end()) units.push_back(it->second.first);
+    return std::ranges::any_of(units, [&](const Unit* u) {
+      const auto it = u->functions.find(name);
+      if (it == u->functions.end()) return false;
+      return std::ranges::any_of(it->second, [this](const FnDecl& d) {
+        if (!functions_.insert(d.stmt).second) return false;
+        return functions_.size() > kMost || Effects(*d.unit, functions_).in(*d.stmt);
+      });
+    });
+  }
+  /// Whether a name is that of a value that is called, as a layer: what it does is not known.
+  bool isUnknown(const ast::Expr& callee) {
+    const std::string& name = callee.text;
+    if (isBuiltin(name) || isTransform(name) || ir::dtypeNamed(name) || unit_.functions.contains(name) ||
+        unit_.names.contains(name))
+      return false;
+    const ast::Stmt* bound = unit_.file ? boundBefore(*unit_.file, name, callee.span.begin) : nullptr;
+    if (!bound || !bound->value || bound->value->kind != ast::Expr::Kind::Lambda) return true;
+    return seen_.insert("|" + name).second && in(*bound->value);
+  }
+
+  static constexpr size_t kMost = 500;  // functions that call each other
+  const Unit& unit_;
+  Seen& functions_;
+  NameSet seen_;
+};
 
 /// The statements of `before` that make what `value` reads of the variables, in order; nothing where one of them is no
 /// `let`, does more than that, or reads what is another behind it.
@@ -83,15 +106,16 @@ std::optional<Statements> making(const Unit& unit, const Statements& before, con
     tainted.insert(binds.begin(), binds.end());
     all.push_back(i);
   }
-  NameSet needed = namesRead(value), seen;
+  NameSet needed = namesRead(value);
+  Effects::Seen functions;
+  Effects effects(unit, functions);
   for (const size_t i : all | std::views::reverse) {
     const ast::Stmt& s = *before[i];
     if (!meet(boundBy(s), needed)) continue;
     const NameSet reads = namesRead(s);
     if (std::ranges::any_of(reads, [&](const std::string& n) { return bound.contains(n) && bound[n] >= i; }))
       return std::nullopt;
-    for (const std::string& name : namesCalled(s))
-      if (doesMore(unit, name, seen)) return std::nullopt;
+    if (effects.in(s)) return std::nullopt;
     needed.insert(reads.begin(), reads.end());
     kept.insert(kept.begin(), &s);
   }
