@@ -11,6 +11,7 @@ struct Declared {
   std::string_view name, only;
   bool dropped = false, text = false, rest = false, must = false, literal = false, byName = false, several = false;
   bool named = false;
+  int rank = -1;
 };
 
 std::vector<Declared> declaredBy(const ForeignCall& row) {
@@ -26,7 +27,8 @@ std::vector<Declared> declaredBy(const ForeignCall& row) {
     d.named = p == "**";
     d.text = p.front() == '"';
     d.dropped = p.front() == '-';
-    d.must = p.front() == '!';
+    d.rank = p.front() >= '0' && p.front() <= '9' ? p.front() - '0' : -1;
+    d.must = p.front() == '!' || d.rank >= 0;
     d.literal = p.front() == '+';
     d.byName = p.front() == ':';
     d.several = p.front() == '%';
@@ -60,7 +62,7 @@ std::optional<Given> bound(const ForeignCall& row, std::span<const ForeignArgume
       d = declared.begin() + static_cast<std::ptrdiff_t>(next);
     }
     if (d == declared.end() || ((d->byName || d->named) && a.name.empty()) || (d->literal && !a.number) ||
-        (d->several && a.parts.empty()))
+        (d->several && a.parts.empty()) || (d->rank >= 0 && a.rank != d->rank))
       return std::nullopt;
     // Perhaps TL's order of arguments.
     if (d->name == "dim" && a.name.empty() && !a.number && a.parts.empty()) return std::nullopt;

@@ -25,8 +25,9 @@ struct ForeignCall {
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
   /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
-  /// given by name, `%a` a tuple; `**` is all others that are given by name, with their names. A parameter in quotes
-  /// matches that string alone. `lax.cond(...)` matches behind that module alone.
+  /// given by name, `%a` a tuple, `1a` a value of one dim that must be given; `**` is all others that are given by
+  /// name, with their names. A parameter in quotes matches that string alone. `lax.cond(...)` matches behind that
+  /// module alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
   /// window in both dims, `{^a}` for the same where it is a literal and for it as a shape else, `{-*}` for it as a

@@ -156,9 +156,10 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   const bool whole = s && s->kind == ast::Stmt::Kind::Expr && s->value.get() == &call;
   if (!whole || !std::ranges::all_of(call.arguments, isBool)) return false;
   const size_t count = 1 + call.arguments.size();
-  if (own && own->is(Val::Kind::Function) && own->fn->kind == FnValue::Kind::Overloads &&
-      takeSoMany(own->fn->overloads, count))
+  if (own && own->is(Val::Kind::Function) && own->fn->kind != FnValue::Kind::Builtin &&
+      (own->fn->kind != FnValue::Kind::Overloads || takeSoMany(own->fn->overloads, count)))
     return false;
+  if (own && own->is(Val::Kind::Struct)) return false;
   // A function of the module that declares the struct.
   const Unit* home = base.is(Val::Kind::Struct) ? base.info->decl->unit : nullptr;
   if (home && !context_.sources.file(home->source).isLibrary) {

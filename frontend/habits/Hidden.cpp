@@ -45,7 +45,8 @@ std::vector<Edit> renamed(const ast::File& file, const Resolution& resolution, c
   if (open) return {};
   std::vector<Edit> edits{{variable.span, other}};
   for (const Use& use : resolution.usesOf(variable))
-    if (!called.contains(use.span.begin) && use.span != variable.span) edits.push_back({use.span, other});
+    if (!use.method && !called.contains(use.span.begin) && use.span != variable.span)
+      edits.push_back({use.span, other});
   return edits;
 }
 

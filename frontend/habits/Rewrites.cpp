@@ -1,6 +1,7 @@
 #include "frontend/habits/Rewrites.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "frontend/names/Scan.h"
 
@@ -65,6 +66,24 @@ WrittenOperand operandOf(const ast::Expr& e, std::string_view text) {
   return {text, compound && !e.grouped};
 }
 
+bool isOpen(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+      continue;
+    }
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    const bool sign = c == '-' || c == '+';
+    const bool exponent = sign && i > 1 && (text[i - 1] == 'e' || text[i - 1] == 'E') &&
+                          (std::isdigit(static_cast<unsigned char>(text[i - 2])) != 0 || text[i - 2] == '.');
+    if (depth == 0 && !exponent && std::string_view(" \n+-*/%@<>=!|&^~").find(c) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 const FamiliarCall* patternOf(const WrittenCall& call) {
   const auto fits = [&](const FamiliarCall& r) {
     return r.operands == call.operands.size() &&
@@ -101,8 +120,7 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
     const bool wrap = c == '$' && operand.compound;
     text += wrap ? "(" + std::string(operand.text) + ")" : std::string(operand.text);
   }
-  const bool open = r->position == FamiliarCall::Position::Expression &&
-                    r->pattern.find(' ') != std::string_view::npos && r->pattern.find('(') == std::string_view::npos;
+  const bool open = r->position == FamiliarCall::Position::Expression && isOpen(text);
   return open && call.beside == Beside::Operator ? "(" + text + ")" : text;
 }
 

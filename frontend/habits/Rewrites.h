@@ -25,6 +25,8 @@ struct WrittenOperand {
   bool compound = false;  ///< needs parentheses beside an operator
 };
 WrittenOperand operandOf(const ast::Expr& e, std::string_view text);
+/// Whether an operator stands in the text outside all brackets and strings, so that it needs parentheses as an operand.
+bool isOpen(std::string_view text);
 
 /// A call as it is written.
 struct WrittenCall {

@@ -36,6 +36,12 @@ NameSet namesRead(const ast::Expr& e) {
   return names;
 }
 
+NameSet namesOf(const ast::Pattern& p) {
+  NameSet names;
+  addBound(p, names);
+  return names;
+}
+
 NameSet boundBy(const ast::Stmt& s) {
   NameSet names;
   if (s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var) addBound(s.pattern, names);

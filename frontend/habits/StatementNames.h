@@ -11,6 +11,8 @@ using NameSet = std::set<std::string>;
 
 NameSet namesRead(const ast::Stmt& s);
 NameSet namesRead(const ast::Expr& e);
+/// Those that a pattern binds.
+NameSet namesOf(const ast::Pattern& p);
 /// By a `let` or `var`.
 NameSet boundBy(const ast::Stmt& s);
 NameSet assignedBy(const ast::Stmt& s);

@@ -195,6 +195,7 @@ std::string Translation::dtypeMeant(const ast::Expr& value) const {
 ForeignArgument Translation::argument(const ast::Expr& value) {
   const WrittenOperand written = operandOf(value, "");
   ForeignArgument a{"", text(value), written.compound};
+  a.compound = a.compound || isOpen(a.text);
   if (const std::string dtype = dtypeMeant(value); !dtype.empty()) a.text = dtype;
   const bool negative = value.kind == ExprKind::Unary && value.args[0]->kind == ExprKind::Int;
   a.number = value.kind == ExprKind::Int || negative;
@@ -304,10 +305,11 @@ std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const a
     if (row.taken && taker == nullptr) return std::nullopt;
     const std::string second = syntax::rewrittenSecond(row, given, kind).value_or("");
     if (taker == nullptr) return TranslatedCall{"(" + *text + ", " + second + ")", help, e.span};
-    return TranslatedCall{partTaken(*taker) == 0 ? *text : second, help, taker->span};
+    const std::string& part = partTaken(*taker) == 0 ? *text : second;
+    const bool operand = isOpen(part) && besideOf(*file, *taker) == Beside::Operator;
+    return TranslatedCall{operand ? "(" + part + ")" : part, help, taker->span};
   }
-  const bool open = text->front() == '|' || row.text.find("} ") != std::string_view::npos;
-  if (open && !row.statement && beside == Beside::Operator) text = "(" + *text + ")";
+  if (!row.statement && beside == Beside::Operator && isOpen(*text)) text = "(" + *text + ")";
   return TranslatedCall{*text, help, e.span};
 }
 
@@ -425,9 +427,11 @@ std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
   const std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee.name);
   if (std::none_of(rows.begin(), rows.end(), [](auto* r) { return r->apart; })) return std::nullopt;
   const Given given = argumentsOf(e, method);
+  const ast::File* file = context_.frame().unit->file;
+  const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
   for (const ForeignCall* row : rows) {
     if (!row->apart || !fits(*row, callee)) continue;
-    if (auto found = byRow(*row, e, given, Beside::Operator)) return found;
+    if (auto found = byRow(*row, e, given, beside)) return found;
   }
   return std::nullopt;
 }
@@ -435,9 +439,11 @@ std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
 std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
   if (e.args[0]->kind != ExprKind::Member || hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
   const Callee callee{e.args[0]->text, Form::Prefixed, true, Form::Torch};
+  const ast::File* file = context_.frame().unit->file;
+  const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
   for (const ForeignCall* row : syntax::foreignCalls(callee.name)) {
     if (row->form != Form::Torch) continue;
-    if (auto found = byRow(*row, e, argumentsOf(e, true), Beside::Operator)) return found;
+    if (auto found = byRow(*row, e, argumentsOf(e, true), beside)) return found;
   }
   return std::nullopt;
 }

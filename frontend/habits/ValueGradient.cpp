@@ -1,16 +1,20 @@
 #include "frontend/habits/ValueGradient.h"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 #include <string>
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/Builtin.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
+#include "ir/Type.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -20,26 +24,146 @@ namespace {
 using StmtKind = ast::Stmt::Kind;
 using Statements = std::vector<const ast::Stmt*>;
 
+/// Whether pieces of a unit do more than give a value: print, save, draw random numbers. What cannot be told does.
+class Effects {
+ public:
+  using Seen = std::set<const ast::Stmt*>;
+  Effects(const Unit& unit, Seen& seen) : unit_(unit), functions_(seen) {}
+  template <typename Tree>
+  bool in(const Tree& tree) {
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) { found = found || s.kind == StmtKind::Assert; };
+    visitor.onExpression = [&](const ast::Expr& e) {
+      using Kind = ast::Expr::Kind;
+      // A function may be handed on too: `map(f, x)`.
+      const bool named = e.kind == Kind::Name || e.kind == Kind::Member;
+      const bool called = e.kind == Kind::Call && e.args[0]->kind == Kind::Name;
+      found = found || (named && ofFunction(e.text)) || (called && isUnknown(*e.args[0]));
+      return !found;
+    };
+    visitor.visit(tree);
+    return found;
+  }
+
+ private:
+  bool ofFunction(const std::string& name) {
+    if (!seen_.insert(name).second) return false;
+    const auto isIt = [&](const BuiltinRow& r) { return r.name == name; };
+    for (const auto rows : {randomBuiltins(), hostBuiltins(), debugBuiltins(), fileBuiltins()})
+      if (std::ranges::any_of(rows, isIt)) return true;
+    std::vector<const Unit*> units{&unit_};
+    for (const auto& [module, other] : unit_.modules) units.push_back(other);
+    if (const auto it = unit_.names.find(name); it != unit_.names.end()) units.push_back(it->second.first);
+    return std::ranges::any_of(units, [&](const Unit* u) {
+      const auto it = u->functions.find(name);
+      if (it == u->functions.end()) return false;
+      return std::ranges::any_of(it->second, [this](const FnDecl& d) {
+        if (!functions_.insert(d.stmt).second) return false;
+        return functions_.size() > kMost || Effects(*d.unit, functions_).in(*d.stmt);
+      });
+    });
+  }
+  /// Whether a name is that of a value that is called, as a layer: what it does is not known.
+  bool isUnknown(const ast::Expr& callee) {
+    const std::string& name = callee.text;
+    if (isBuiltin(name) || isTransform(name) || ir::dtypeNamed(name) || unit_.functions.contains(name) ||
+        unit_.names.contains(name))
+      return false;
+    const ast::Stmt* bound = unit_.file ? boundBefore(*unit_.file, name, callee.span.begin) : nullptr;
+    if (!bound || !bound->value || bound->value->kind != ast::Expr::Kind::Lambda) return true;
+    return seen_.insert("|" + name).second && in(*bound->value);
+  }
+
+  static constexpr size_t kMost = 500;  // functions that call each other
+  const Unit& unit_;
+  Seen& functions_;
+  NameSet seen_;
+};
+
 /// The statements of `before` that make what `value` reads of the variables, in order; nothing where one of them is no
-/// `let`, or reads what changes behind it.
-std::optional<Statements> making(const Statements& before, NameSet tainted, const ast::Expr& value) {
-  NameSet changed;
-  Statements all, kept;
-  for (const ast::Stmt* s : before) {
-    changed.merge(assignedBy(*s));
-    if (!meet(namesRead(*s), tainted)) continue;
-    if (s->kind != StmtKind::Let) continue;
-    tainted.merge(boundBy(*s));
-    all.push_back(s);
+/// `let`, does more than that, or reads what is another behind it.
+std::optional<Statements> making(const Unit& unit, const Statements& before, const NameSet& variables,
+                                 const ast::Expr& value) {
+  std::map<std::string, size_t> bound;  // where each name is bound last
+  for (size_t i = 0; i < before.size(); ++i)
+    for (const std::string& name : boundBy(*before[i])) bound[name] = i;
+  NameSet changed, tainted;
+  for (const std::string& v : variables)
+    if (!bound.contains(v)) tainted.insert(v);
+  std::vector<size_t> all;
+  Statements kept;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const ast::Stmt& s = *before[i];
+    changed.merge(assignedBy(s));
+    const NameSet binds = boundBy(s);
+    if (meet(binds, variables)) {
+      for (const std::string& name : binds)
+        if (variables.contains(name) && bound[name] == i) tainted.insert(name);
+      continue;
+    }
+    if (!meet(namesRead(s), tainted) || s.kind != StmtKind::Let) continue;
+    tainted.insert(binds.begin(), binds.end());
+    all.push_back(i);
   }
   NameSet needed = namesRead(value);
-  for (const ast::Stmt* s : all | std::views::reverse) {
-    if (!meet(boundBy(*s), needed)) continue;
-    needed.merge(namesRead(*s));
-    kept.insert(kept.begin(), s);
+  Effects::Seen functions;
+  Effects effects(unit, functions);
+  for (const size_t i : all | std::views::reverse) {
+    const ast::Stmt& s = *before[i];
+    if (!meet(boundBy(s), needed)) continue;
+    const NameSet reads = namesRead(s);
+    if (std::ranges::any_of(reads, [&](const std::string& n) { return bound.contains(n) && bound[n] >= i; }))
+      return std::nullopt;
+    if (effects.in(s)) return std::nullopt;
+    needed.insert(reads.begin(), reads.end());
+    kept.insert(kept.begin(), &s);
   }
+  for (const std::string& v : variables) changed.erase(v);
   if (meet(changed, needed)) return std::nullopt;
   return kept;
+}
+
+/// What is made from the variables outside the block of a statement, or for a later trip of a loop around it.
+NameSet madeOutside(const ast::File& file, const StatementPlace& at, const NameSet& variables) {
+  const Span here = at.statement->span;
+  const ast::Stmt* function = statementAround(file, here, {StmtKind::Fn});
+  uint32_t end = here.begin;
+  NameSet own;
+  TreeVisitor loops;
+  loops.onStatement = [&](const ast::Stmt& s) {
+    const bool loop = s.kind == StmtKind::For || s.kind == StmtKind::While;
+    if (loop && s.span.begin <= here.begin && here.end <= s.span.end) end = std::max(end, s.span.end);
+  };
+  loops.visit(file);
+  for (const ast::StmtPtr& s : *at.among) {
+    if (!s || s.get() == at.statement) break;
+    own.merge(boundBy(*s));
+  }
+  NameSet made = variables;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.span.begin >= end || (function && s.span.begin < function->span.begin)) return;
+    const auto reads = [&](const ast::ExprPtr& e) { return e && meet(namesRead(*e), made); };
+    if (!reads(s.value) && !reads(s.lo) && !reads(s.hi) && !(s.kind == StmtKind::Assign && reads(s.target))) return;
+    if (s.kind == StmtKind::For) made.merge(namesOf(s.pattern));
+    if (s.kind == StmtKind::Assign) made.merge(assignedBy(s));
+    made.merge(boundBy(s));
+  };
+  for (size_t before = 0; before != made.size();) {
+    before = made.size();
+    visitor.visit(file);
+  }
+  for (const NameSet& names : {own, variables})
+    for (const std::string& name : names) made.erase(name);
+  return made;
+}
+
+/// The names that the value is made of, by the statements and itself.
+NameSet namesIn(const Statements& kept, const ast::Expr& value) {
+  NameSet names = namesRead(value);
+  for (const ast::Stmt* s : kept) names.merge(namesRead(*s));
+  return names;
 }
 
 }  // namespace
@@ -52,16 +176,14 @@ std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x) {
   if (!variable || variable->span != x || !value) return std::nullopt;
   const StatementPlace at = placeIn(*file, call);
   if (!at.statement || !at.among) return std::nullopt;
-  Statements before;  // from the variable's own on
+  Statements before;
   for (const ast::StmtPtr& s : *at.among) {
     if (!s || s.get() == at.statement) break;
-    if (boundBy(*s).contains(variable->text))
-      before.clear();
-    else
-      before.push_back(s.get());
+    before.push_back(s.get());
   }
-  const auto kept = making(before, {variable->text}, *value);
-  if (!kept) return std::nullopt;
+  const NameSet variables{variable->text};
+  const auto kept = making(*context.frame().unit, before, variables, *value);
+  if (!kept || meet(namesIn(*kept, *value), madeOutside(*file, at, variables))) return std::nullopt;
   std::string body = text(y);
   // The last of them often only names the value.
   Statements inside = *kept;
@@ -138,6 +260,24 @@ struct Gradients {
   }
 };
 
+/// Whether one of the variables is made from another before a place.
+bool madeOfAnother(const ast::File& file, Span place, const NameSet& variables) {
+  if (variables.size() < 2) return false;
+  bool found = false;
+  for (const std::string& v : variables) {
+    NameSet made{v};
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (s.span.end > place.begin || !s.value || !meet(namesRead(*s.value), made)) return;
+      made.merge(boundBy(s));
+      if (s.kind == StmtKind::Assign) made.merge(assignedBy(s));
+    };
+    visitor.visit(file);
+    found = found || std::ranges::any_of(variables, [&](const std::string& w) { return w != v && made.contains(w); });
+  }
+  return found;
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
@@ -171,13 +311,9 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
   before.pop_back();
   const NameSet tainted(variables.begin(), variables.end());
   std::erase_if(before, [&](const ast::Stmt* s) { return clearsGradient(*s); });
-  for (size_t i = before.size(); i-- > 0;) {  // from the variables' own on
-    if (!meet(boundBy(*before[i]), tainted)) continue;
-    before.erase(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(i + 1));
-    break;
-  }
-  const auto kept = making(before, tainted, *loss->value);
-  if (!kept) return std::nullopt;
+  if (madeOfAnother(*file, backward.span, tainted)) return std::nullopt;
+  const auto kept = making(*context.frame().unit, before, tainted, *loss->value);
+  if (!kept || meet(namesIn(*kept, *loss->value), madeOutside(*file, at, tainted))) return std::nullopt;
   const auto text = [&](Span s) { return std::string(context.sources.text(s)); };
   const auto gradientOf = [&](const std::string& v) { return variables.size() == 1 ? "g" : "g_" + v; };
   std::vector<std::string> made;

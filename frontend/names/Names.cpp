@@ -59,15 +59,37 @@ std::optional<Val> Names::lookup(Span use) {
   return d ? valueOf(*d, use) : std::nullopt;
 }
 
+namespace {
+/// Whether a function `call` of a unit may take the struct.
+bool hasCall(const Unit& unit, const Val& v) {
+  if (unit.names.contains("call")) return true;
+  const auto it = unit.functions.find("call");
+  if (it == unit.functions.end()) return false;
+  return std::ranges::any_of(it->second, [&](const FnDecl& d) {
+    const auto& params = d.stmt->params;
+    const ast::TypeExpr* type = params.empty() ? nullptr : params[0].type.get();
+    return !type || type->path.empty() || unit.aliases.contains(type->path.back().text) ||
+           type->path.back().text == v.info->decl->stmt->name.text;
+  });
+}
+}  // namespace
+
 std::optional<Val> Names::lookupMethod(Span use) {
   const Resolution& names = *context_.frame().unit->resolution;
   const Declaration* d = names.definition(use);
   auto v = d ? valueOf(*d, use) : std::nullopt;
   using Kind = Val::Kind;
-  const bool called = v && (v->is(Kind::Function) || v->is(Kind::Struct) || v->is(Kind::DType) || v->poison());
-  if (!v || called || !d->isLocal()) return v;
-  if (const Declaration* global = names.global(d->name)) return valueOf(*global, use);
-  return isBuiltin(d->name) || isTransform(d->name) ? std::optional(builtinFunction(d->name, use)) : std::nullopt;
+  const auto isCalled = [&](const Val& f) {
+    const bool layer = f.is(Kind::Struct) && (hasCall(*context_.frame().unit, f) || hasCall(*f.info->decl->unit, f));
+    return layer || f.is(Kind::Function) || f.is(Kind::DType) || f.poison();
+  };
+  if (!v || isCalled(*v)) return v;
+  if (const Declaration* global = d->isLocal() ? names.global(d->name) : d)
+    v = valueOf(*global, use);
+  else
+    v.reset();
+  if (v && isCalled(*v)) return v;
+  return isBuiltin(d->name) || isTransform(d->name) ? std::optional(builtinFunction(d->name, use)) : v;
 }
 
 std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, Span span) {

@@ -14,28 +14,41 @@
 namespace tenc::tool {
 
 namespace {
-/// What a block prints, which runs thousands of times: its first lines.
+/// What a block prints, which runs thousands of times: its first lines, as far as they are not too long.
 class FirstLines {
  public:
   explicit FirstLines(std::FILE* out) : out_(out) {}
   void add(std::string_view text) {
     size_t shown = 0;
-    while (shown < text.size() && lines_ < kMost) {
+    const size_t most = std::min(text.size(), kMostBytes - bytes_);
+    while (shown < most && lines_ < kMost) {
       const size_t end = text.find('\n', shown);
-      shown = end == std::string_view::npos ? text.size() : end + 1;
-      lines_ += end == std::string_view::npos ? 0 : 1;
+      const bool whole = end < most;
+      shown = whole ? end + 1 : most;
+      lines_ += whole ? 1 : 0;
     }
+    // No character is cut in two.
+    while (shown > 0 && shown < text.size() && (static_cast<unsigned char>(text[shown]) & 0xC0) == 0x80) --shown;
+    bytes_ = shown < text.size() ? kMostBytes : bytes_ + shown;
     std::fwrite(text.data(), 1, shown, out_);
+    within_ = shown > 0 ? text[shown - 1] != '\n' : within_;
+    cut_ = cut_ || shown < text.size();
     left_ += static_cast<size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(shown), text.end(), '\n'));
   }
   void end() {
-    if (left_ > 0) std::fprintf(out_, "... and %zu more lines\n", left_);
+    if (within_) std::fputc('\n', out_);
+    if (left_ > 0)
+      std::fprintf(out_, "... and %zu more lines\n", left_);
+    else if (cut_)
+      std::fputs("... and more\n", out_);
   }
 
  private:
-  static constexpr size_t kMost = 10;
+  static constexpr size_t kMost = 10, kMostBytes = 10'000;
   std::FILE* out_;
-  size_t lines_ = 0, left_ = 0;
+  size_t lines_ = 0, bytes_ = 0, left_ = 0;
+  bool within_ = false;  ///< a line that is not closed yet
+  bool cut_ = false;
 };
 }  // namespace
 
