@@ -6,6 +6,7 @@
 
 #include "support/Text.h"
 #include "syntax/Familiar.h"
+#include "syntax/ReservedNames.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/SyntaxView.h"
 
@@ -460,42 +461,8 @@ class Helper : private SyntaxView {
     return {{before(span()), "("}, {behind(span(*last)), ")"}};
   }
 
-  /// The reserved words that programs in other languages call values by.
-  static bool isNameElsewhere(const std::string& word) {
-    static constexpr std::array<std::string_view, 11> kWords = {"state", "type",   "by",     "test", "bench", "param",
-                                                                "const", "static", "device", "new",  "var"};
-    return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
-  }
-
-  /// Whether the grammar has the word itself at this token, or a member of that name.
-  static bool isOwnUse(const Token& t, const Token* before, const Token* behind) {
-    if (!before || !behind || before->getType() == T::DOT) return before != nullptr && behind != nullptr;
-    const bool opens = before->getType() == T::LBRACK || before->getType() == T::COMMA;
-    const bool closes = behind->getType() == T::RBRACK || behind->getType() == T::COMMA;
-    if (t.getType() == T::NEW && opens && closes) return true;
-    return behind->getType() == T::NAME || behind->getType() == T::STRING || behind->getType() == T::DEVICE_LIT;
-  }
-
-  /// A reserved word that is the name of a value, by another name wherever it is one.
   bool sayReserved(const Token& word) {
-    const std::string name = word.getText(), other = name + "_";
-    std::vector<Edit> edits;
-    antlr4::TokenStream& tokens = *p_.parser.getTokenStream();
-    bool bound = starts(T::FN);
-    for (size_t i = 0; isNameElsewhere(name) && name != "by" && i < tokens.size(); ++i) {
-      const Token& t = *tokens.get(i);
-      if (t.getType() == T::NAME && t.getText() == other)
-        return say("`" + name + "` is a reserved word: choose another name");
-      if (t.getType() != word.getType()) continue;
-      const Token* before = i > 0 ? tokens.get(i - 1) : nullptr;
-      const Token* behind = i + 1 < tokens.size() ? tokens.get(i + 1) : nullptr;
-      if (&t == &word || !isOwnUse(t, before, behind)) edits.push_back({span(t), other});
-      const bool binds =
-          before && (before->getType() == T::LET || before->getType() == T::VAR || before->getType() == T::FOR);
-      bound = bound || binds || (startsStatement(before) && behind && behind->getType() == T::ASSIGN);
-    }
-    if (!bound) edits.clear();
-    return say("`" + name + "` is a reserved word: choose another name", std::move(edits));
+    return say("`" + word.getText() + "` is a reserved word: choose another name", renamedReserved(p_, word));
   }
 
   /// What depends on the token alone.
@@ -594,7 +561,7 @@ class Helper : private SyntaxView {
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         // Where a value is expected, only the words that others use as names of values are told.
-        if (isKeyword(p_.at) && may(T::NAME) && (!may(T::INT) || isNameElsewhere(p_.at.getText()))) sayReserved(p_.at);
+        if (isKeyword(p_.at) && may(T::NAME) && (!may(T::INT) || isNameElsewhere(p_.at))) sayReserved(p_.at);
         if (prior(T::NAME) && p_.before->getText() == "print" && startsStatement(back(2)))
           say(Form::PrintStatement,
               {{{span().file, span(*p_.before).end, span().begin}, "("}, {position(lastEnd(false)), ")"}});

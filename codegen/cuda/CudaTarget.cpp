@@ -64,7 +64,7 @@ class CudaTarget : public Target {
     traits_.attention.mostGradientDepth = 128;
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.depthwise.fewTaps = traits_.depthwise.mostTaps = 0;  // a thread an element reads the window where it is
-    traits_.scratchRow = traits_.scratchBytes = 40 << 10;        // of shared memory, where registers do not hold them
+    traits_.scratchBytes = 40 << 10;                             // of shared memory, where registers do not hold them
     traits_.scans.fewItems = 64;                                 // a block each
     traits_.scans.itemColumns = 32;
     traits_.indexOps = 4;

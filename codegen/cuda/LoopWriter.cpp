@@ -368,26 +368,26 @@ class LoopWriter {
     const std::string column = "threadIdx.x / " + decimal(rows);
     KernelNames names = names_;
     names.outer.back() = "(" + names_.outer.back() + " - " + row + " + " + other + ")";
-    const auto each = [&](int64_t from, const std::string& place, const auto& body) {
+    const auto each = [&](int64_t from, const auto& body) {
       out_.line("#pragma unroll");
       out_.open("for (int c = 0; c < " + decimal(std::min(some, chunks - from)) + "; ++c)");
-      const std::string t = out_.fresh("t"), at = "(" + decimal(from) + " + c) * " + decimal(team) + " + " + place;
-      // Without a branch, which would keep loads apart: those behind the end read the last element.
-      out_.line("const int " + t + " = " + (groups % team == 0 ? at : "min(" + at + ", " + decimal(groups - 1) + ")") +
-                ";");
-      body(t);
+      body();
       out_.close();
     };
     for (int64_t from = 0; from < chunks; from += some) {
       out_.line("__syncthreads();");  // what was there has been read
-      each(from, column, [&](const std::string& t) {
+      each(from, [&] {
+        const std::string t = out_.fresh("t"), at = "(" + decimal(from) + " + c) * " + decimal(team) + " + " + column;
+        // Without a branch, which would keep loads apart: those behind the end read the last element.
+        out_.line("const int " + t + " = " +
+                  (groups % team == 0 ? at : "min(" + at + ", " + decimal(groups - 1) + ")") + ";");
         const Names inner = decodePoint(out_, t, "int", RowVectors::extents(s, 1), s.innerLo, 1);
-        StageWriter at(out_, scalars_, kernel_, s, names, inner);
-        out_.line(tile + "[" + other + "][c * " + decimal(team) + " + " + column + "] = *(" + at.address(*k.access) +
+        StageWriter load(out_, scalars_, kernel_, s, names, inner);
+        out_.line(tile + "[" + other + "][c * " + decimal(team) + " + " + column + "] = *(" + load.address(*k.access) +
                   ");");
       });
       out_.line("__syncthreads();");
-      each(from, "lane", [&](const std::string&) {
+      each(from, [&] {
         out_.line(k.name + "[" + decimal(from) + " + c].at[0] = " + tile + "[" + row + "][c * " + decimal(team) +
                   " + lane];");
       });

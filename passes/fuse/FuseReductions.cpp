@@ -225,14 +225,10 @@ void splitPosition(Op& op, const Traits& t) {
   const OpKind extreme = extremeOf(op);
   const std::vector<int64_t> ofParts{static_cast<int64_t>(axis)}, along{static_cast<int64_t>(axis) + 1};
   const auto rowsOf = [&](int64_t from, int64_t count) {
-    ir::Dims starts(shape.size(), 0), steps(shape.size(), 1), sizes = shape, rows = shape;
-    starts[axis] = from;
-    sizes[axis] = count * length;
+    ir::Dims rows = shape;
     rows[axis] = length;
     rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(axis), count);
-    Value* some =
-        sizes == shape ? v : b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
-    return reshaped(b, some, rows);
+    return reshaped(b, count * length == n ? v : slice(b, v, axis, from, count * length), rows);
   };
   Value* rows = rowsOf(0, parts);
   Value* values = b.value(extreme, {rows}, {{"axes", along}});
