@@ -23,7 +23,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
-ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products")
+ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products, images")
 ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
@@ -125,7 +125,7 @@ def jax_inputs(workload, inputs):
 
 def torch_inputs(workload, inputs):
     made = [torch.from_numpy(np.asarray(a)).to(A.device) for a in inputs]
-    if workload.channels_last: made = [t.to(memory_format=torch.channels_last) for t in made]
+    if workload.channels_last: made = [t.to(memory_format=torch.channels_last) if t.dim() == 4 else t for t in made]
     to = {"bf16": torch.bfloat16, "f16": torch.float16}.get(workload.dtype, torch.float32)
     return [t.to(to) if t.dtype == torch.float32 else t for t in made]
 

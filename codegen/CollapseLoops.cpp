@@ -154,7 +154,7 @@ void collapseBatch(Kernel& k) {
   while (!p.batch.empty()) {
     const size_t d = p.batch.size() - 1;
     const bool rows = p.b.batch[d] == 0 && p.a.batch[d] == p.a.row * p.m;
-    const bool columns = p.a.batch[d] == 0 && p.b.batch[d] == p.b.col * p.n;
+    const bool columns = p.a.batch[d] == 0 && p.b.batch[d] == p.b.col * p.n && p.b.block == 0;
     const size_t into = rows ? d + 1 : d + 2;
     int64_t& extent = rows ? p.m : p.n;
     if (!(rows || columns) || hasEdge(p, d) || hasEdge(p, into) || usesVar(k, static_cast<uint32_t>(d)) ||

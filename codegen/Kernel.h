@@ -102,12 +102,15 @@ struct Buffer {
   enum class Role : uint8_t { Input, Output, InOut, Scratch } role = Role::Input;  ///< Scratch: one a thread, small
 };
 
-/// A matrix operand as a strided view: element (b.., i, j) at offset + sum(batch[d] * b_d) + row * i + col * j.
+/// A matrix operand as a strided view: element (b.., i, j) at offset + sum(batch[d] * b_d) + row * i + col * j. Weights
+/// of a convolution that are laid out for it have their columns in blocks, each with all of its rows: column j at
+/// j / block * acrossBlocks + col * (j % block). A block is one or more whole vectors.
 struct MatrixView {
   uint32_t buffer = 0;
   int64_t offset = 0;
   std::vector<int64_t> batch;
   int64_t row = 0, col = 0;
+  int64_t block = 0, acrossBlocks = 0;  ///< 0: all columns are one block
 };
 
 /// C[b, m, n] = epilogue(sum_k A[b, m, k] * B[b, k, n]); the epilogue is a stage whose loop variables are (batch..., m,

@@ -131,7 +131,9 @@ void printStage(Text& out, const Kernel& k, const Stage& s) {
 void printMatrix(Text& out, std::string_view name, const MatrixView& m) {
   out << "  " << name << " b" << m.buffer << " offset " << m.offset << " batch ";
   printList(out, m.batch);
-  out << " row " << m.row << " col " << m.col << '\n';
+  out << " row " << m.row << " col " << m.col;
+  if (m.block != 0) out << " in blocks of " << m.block << " by " << m.acrossBlocks;
+  out << '\n';
 }
 
 struct PrintAttr {

@@ -62,21 +62,22 @@ void planMatmul(KernelBuild& g, const ir::Op& op, const Views& v) {
 void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
   Product& p = g.kernel.product;
   const ir::Dims& out = op.result()->type.shape;
-  const ir::Dims& ws = op.operand(1)->type.shape;
+  const ir::WeightDims dims = ir::weightDims(op);
   const auto &stride = op.intsAttr("stride"), &dilation = op.intsAttr("dilation");
   const bool outLast = op.boolAttr("out_last");
   const int64_t groups = op.intAttr("groups"), outs = out[1] / groups;
-  const size_t n = stride.size(), firstWindow = outLast ? 1 : 2;
+  const size_t n = stride.size();
   ir::Dims xs = v[0].strides;
   // A view's stride along one element means nothing; there may be places beside it that meet padding.
   if (op.operand(0)->type.shape.back() == 1) xs.back() = 1;
   const ir::Dims& wst = v[1].strides;
-  const int64_t outStride = outLast ? wst.back() : wst[0], channel = wst[firstWindow - 1], depth = ws[firstWindow - 1];
+  const int64_t outStride = outLast ? wst.back() : wst[0], channel = wst[dims.channel], depth = dims.depth;
   MatrixView &image = outLast ? p.a : p.b, &weights = outLast ? p.b : p.a;
 
   p.batch = {out[0], groups};
   image.batch = {xs[0], depth * xs[1]};
-  weights.batch = {0, outs * outStride};
+  weights.batch = {0, dims.offsetOf(outs, wst)};
+  if (outLast && dims.block < dims.outs) weights.block = dims.block, weights.acrossBlocks = wst[0];
   for (size_t i = 0; i + 1 < n; ++i) {
     p.batch.push_back(out[2 + i]);
     image.batch.push_back(stride[i] * xs[2 + i]);
@@ -106,7 +107,7 @@ void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
   for (size_t i = 0; i < n; ++i) {
     const ir::WindowDim& w = windows[i];
     image.offset -= w.lo * xs[2 + i];
-    sum(w.taps, dilation[i] * xs[2 + i], wst[firstWindow + i], !w.whole());
+    sum(w.taps, dilation[i] * xs[2 + i], wst[dims.window + i], !w.whole());
     if (w.whole() || depthwise) continue;
     const size_t var = i + 1 < n ? 2 + i : 2 + n - 1 + (outLast ? 0 : 1);
     p.edges.push_back({static_cast<uint32_t>(sums.size() - 1), static_cast<uint32_t>(var), w});

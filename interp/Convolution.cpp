@@ -1,21 +1,21 @@
 // Convolution by its definition: the sum over channels and window at every place, in long double, rounded once. What
 // the window meets outside of the input, in the padding, is no part of the sum.
 #include "interp/TensorOps.h"
+#include "ir/Windows.h"
 
 namespace tenc::interp {
 
 void eachTerm(const ir::Op& op, const ir::Dims& x, const ir::Dims& w, const ir::Dims& out,
               const ConvolutionTerm& term) {
   const auto &stride = op.intsAttr("stride"), &dilation = op.intsAttr("dilation");
-  const bool outLast = op.boolAttr("out_last");
   const size_t n = stride.size();
   const ir::Dims before = op.hasAttr("lo") ? op.intsAttr("lo") : ir::Dims(n, 0);
   const std::vector<int64_t> xs = stridesOf(x), ws = stridesOf(w);
-  const size_t firstWindow = outLast ? 1 : 2;
-  const int64_t depth = w[firstWindow - 1];
+  const ir::WeightDims dims(w, n, op.boolAttr("out_last"));
+  const int64_t depth = dims.depth;
   const int64_t outsOfGroup = out[1] / op.intAttr("groups");
   ir::Dims terms = {depth};
-  for (size_t i = 0; i < n; ++i) terms.push_back(w[firstWindow + i]);
+  for (size_t i = 0; i < n; ++i) terms.push_back(w[dims.window + i]);
   const int64_t count = ir::elementCount(terms).value_or(0), elements = ir::elementCount(out).value_or(0);
   Odometer place(out);
   for (int64_t e = 0; e < elements; ++e, place.next()) {
@@ -25,13 +25,13 @@ void eachTerm(const ir::Op& op, const ir::Dims& x, const ir::Dims& w, const ir::
     for (int64_t t = 0; t < count; ++t, k.next()) {
       const auto& at = k.index();
       int64_t from = p[0] * xs[0] + (firstChannel + at[0]) * xs[1];
-      int64_t weight = (outLast ? p[1] * ws.back() : p[1] * ws[0]) + at[0] * ws[firstWindow - 1];
+      int64_t weight = dims.offsetOf(p[1], ws) + at[0] * ws[dims.channel];
       bool inside = true;
       for (size_t i = 0; i < n; ++i) {
         const int64_t element = p[2 + i] * stride[i] + at[1 + i] * dilation[i] - before[i];
         inside = inside && element >= 0 && element < x[2 + i];
         from += element * xs[2 + i];
-        weight += at[1 + i] * ws[firstWindow + i];
+        weight += at[1 + i] * ws[dims.window + i];
       }
       if (inside) term(e, from, weight);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/Windows.h"
+
 namespace tenc::ir {
 namespace {
 
@@ -10,10 +12,8 @@ double elements(const Value* v) { return static_cast<double>(v->type.size()); }
 /// Of a result of a product: how many products are summed for it.
 double depthOf(const Op& op) {
   const Dims& a = op.operand(0)->type.shape;
-  const Dims& b = op.operand(1)->type.shape;
   if (op.kind != OpKind::Conv) return static_cast<double>(a.back());
-  const int64_t outputs = op.boolAttr("out_last") ? b.back() : b.front();
-  return elements(op.operand(1)) / static_cast<double>(std::max<int64_t>(outputs, 1));
+  return elements(op.operand(1)) / static_cast<double>(std::max<int64_t>(weightDims(op).outs, 1));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <bitset>
 #include <limits>
 
+#include "ir/Windows.h"
+
 namespace tenc::ir {
 namespace {
 
@@ -176,7 +178,8 @@ Inferred inferConv(const InferContext& c) {
   const Dims& stride = c.ints("stride");
   const Dims& dilation = c.ints("dilation");
   const size_t n = stride.size();
-  if (n == 0 || dilation.size() != n || x.shape.size() != n + 2 || w.shape.size() != n + 2) {
+  const bool outLast = c.boolean("out_last"), fits = w.shape.size() == n + 2 || (outLast && w.shape.size() == n + 3);
+  if (n == 0 || dilation.size() != n || x.shape.size() != n + 2 || !fits) {
     return c.fail("of " + std::to_string(n) + " strides needs as many dilations, and operands of " +
                   std::to_string(n + 2) + " dims, not " + toString(x.shape) + " and " + toString(w.shape));
   }
@@ -184,9 +187,8 @@ Inferred inferConv(const InferContext& c) {
   if (lo.size() != n || hi.size() != n) {
     return c.fail("of " + std::to_string(n) + " strides needs as many widths of padding before and after");
   }
-  const bool outLast = c.boolean("out_last");
-  const int64_t outs = outLast ? w.shape.back() : w.shape[0];
-  const int64_t depth = outLast ? w.shape[0] : w.shape[1];
+  const WeightDims dims(w.shape, n, outLast);
+  const int64_t outs = dims.outs, depth = dims.depth;
   const int64_t groups = c.integer("groups");
   if (groups < 1 || outs % groups != 0 || x.shape[1] % groups != 0 || x.shape[1] / groups != depth) {
     return c.fail("of " + std::to_string(groups) + " groups cannot take channels of " + toString(x.shape) +
@@ -194,7 +196,7 @@ Inferred inferConv(const InferContext& c) {
   }
   Dims shape = {x.shape[0], outs};
   for (size_t i = 0; i < n; ++i) {
-    const int64_t window = w.shape[(outLast ? 1 : 2) + i];
+    const int64_t window = w.shape[dims.window + i];
     if (stride[i] < 1 || dilation[i] < 1 || window < 1) {
       return c.fail("needs strides, dilations and windows of at least 1");
     }

@@ -63,7 +63,8 @@ enum class ShapeRule : uint8_t {
   Attention,       ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
   AttentionSaved,  ///< the same, and [..., Q] of f32
   AttentionGrad,   ///< operands of attention, [..., Q, E], [..., Q] twice; [..., Q, D], [..., K, D] and [..., K, E]
-  Conv,            ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
+  Conv,            ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi,
+                   ///< out_last (ir/Windows.h)
   Reshape,
   Permute,
   Broadcast,

@@ -28,14 +28,27 @@ int64_t WindowDim::endPlace(int64_t tap) const {
 
 int64_t WindowDim::endWhole() const { return std::max(firstWhole(), endPlace(taps - 1)); }
 
+WeightDims::WeightDims(const Dims& weights, size_t windows, bool outLast)
+    : outs(outLast ? weights.back() : weights.front()), block(outLast ? weights.back() : 1) {
+  const bool blocked = outLast && weights.size() == windows + 3;
+  if (blocked) outs *= weights.front();
+  channel = outLast && !blocked ? 0 : 1;
+  window = channel + 1;
+  depth = weights[channel];
+}
+
+WeightDims weightDims(const Op& conv) {
+  return {conv.operand(1)->type.shape, conv.intsAttr("stride").size(), conv.boolAttr("out_last")};
+}
+
 WindowDim windowDim(const Op& conv, size_t i) {
-  const Dims &lo = conv.intsAttr("lo"), &weights = conv.operand(1)->type.shape;
+  const Dims& lo = conv.intsAttr("lo");
   WindowDim w;
   w.stride = conv.intsAttr("stride")[i];
   w.dilation = conv.intsAttr("dilation")[i];
   w.lo = lo.empty() ? 0 : lo[i];
   w.extent = conv.operand(0)->type.shape[2 + i];
-  w.taps = weights[(conv.boolAttr("out_last") ? 1 : 2) + i];
+  w.taps = conv.operand(1)->type.shape[weightDims(conv).window + i];
   w.places = conv.result()->type.shape[2 + i];
   return w;
 }

@@ -24,6 +24,20 @@ struct WindowDim {
   bool whole() const { return firstWhole() == 0 && endWhole() == places; }
 };
 
+/// Where the dims of a convolution's weights are: [O, C, window...] as they are written, [C, window..., O] with attr
+/// `out_last`, and then, with a dim more, in blocks of output channels: [O / block, C, window..., block].
+struct WeightDims {
+  int64_t outs = 0, depth = 0;     ///< output channels; channels in that each of them sums over
+  size_t channel = 0, window = 0;  ///< the dim of those, and the first of the window
+  int64_t block = 1;               ///< output channels along the last dim; the others are along the first
+  WeightDims(const Dims& weights, size_t windows, bool outLast);
+  /// Elements from the first output channel to channel `out`.
+  int64_t offsetOf(int64_t out, const Dims& strides) const {
+    return out / block * strides.front() + out % block * strides.back();
+  }
+};
+WeightDims weightDims(const Op& conv);
+
 /// Spatial dim `i` of a `conv`.
 WindowDim windowDim(const Op& conv, size_t i);
 

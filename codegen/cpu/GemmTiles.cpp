@@ -177,13 +177,13 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
   const auto [height, width, tail, place] = t;
   std::vector<Val> row(static_cast<size_t>(width));
   for (int64_t j = 0; j < width; ++j) {
-    Val from = at(b, j * plan_.lanes), some = taken.column(j);
+    Val from = at(b, columnsBefore(j)), some = taken.column(j);
     if (isNone(some)) continue;
     if (some == nullptr && !packed() && tail && j + 1 == width) some = tailMask(plan_.lanes, plan_.tail);
     row[static_cast<size_t>(j)] = load(from, some);
   }
   if (plan_.prefetchRows > 0) {
-    for (int64_t j = 0; j < width; ++j) prefetch(at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), false, 3);
+    for (int64_t j = 0; j < width; ++j) prefetch(at(b, plan_.prefetchRows * p_.b.row + columnsBefore(j)), false, 3);
   }
   for (int64_t i = 0; i < height; ++i) {
     Val some = taken.row(i), from = at(a, i * p_.a.row);

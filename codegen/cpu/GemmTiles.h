@@ -50,6 +50,8 @@ class GemmTiles : public ProductEmitter {
   };
   bool packed() const { return plan_.pack != PackB::None; }
   int64_t placesOf(const Tile& t) const;
+  /// Elements of a panel from its first column to vector `j`.
+  int64_t columnsBefore(int64_t j) const { return packed() ? j * plan_.lanes : cpu::columnsBefore(p_, j, plan_.lanes); }
   std::vector<Val> sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums);
   std::vector<Val> trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
                          const std::vector<Val>& sums);

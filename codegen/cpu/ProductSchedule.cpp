@@ -67,6 +67,8 @@ int64_t packedRows(const Product& p, Terms terms) {
 
 /// A matrix product, whose B may be streamed or packed.
 bool isFlat(const Product& p) { return p.sums.empty() && p.edges.empty(); }
+/// Vectors in a block of B's columns, of which tiles are multiples.
+int64_t vectorsOfBlock(const Product& p, int64_t lanes) { return p.b.block == 0 ? 1 : p.b.block / lanes; }
 bool hasUnitColumns(const Product& p) { return p.b.col == 1 || p.n == 1; }
 /// Whether all of the batch has the same B.
 bool hasCommonB(const Product& p) {
@@ -154,7 +156,8 @@ void cutIntoTiles(TiledProduct& t, const Product& p, const VectorUnit& unit, Lev
   if (!isFlat(p) && !quick)
     widest = widthOfFewestLoads(p.m, vectors, widest, accumulators, highest,
                                 hasCommonB(p) && unit.pathBytes < unit.registerBytes);
-  t.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
+  const int64_t together = vectorsOfBlock(p, t.lanes);  // 1, or all that registers of 32 bytes have a tile of
+  t.vectors = Blocks::of(vectors, std::max(together, widest / together * together));
   int64_t height = std::min(accumulators / std::max<int64_t>(t.width(), 1), highest);
   // A height that divides the rows saves a second tile.
   for (int64_t h = height; quick && h > 1; --h) {
@@ -303,6 +306,12 @@ Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level lev
   Schedule s = formOf(kernel, workers, level);
   s.work = productWork(kernel);
   return s;
+}
+
+int64_t columnsBefore(const Product& product, int64_t vector, int64_t lanes) {
+  const int64_t column = vector * lanes, block = product.b.block;
+  if (block == 0) return column * product.b.col;
+  return column / block * product.b.acrossBlocks + column % block * product.b.col;
 }
 
 // ---- stores

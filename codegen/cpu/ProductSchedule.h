@@ -141,6 +141,9 @@ struct DepthwiseConvolution {
   bool direct = false;             ///< tiles store straight to the result
 };
 
+/// Elements from the first column to the first one of vector `vector` of B as it stands.
+int64_t columnsBefore(const Product& product, int64_t vector, int64_t lanes);
+
 /// Whether the epilogue stores the product itself, unchanged, with columns side by side.
 bool isPlainStore(const Kernel& kernel);
 /// Whether rows, not columns, are side by side where all results are stored.

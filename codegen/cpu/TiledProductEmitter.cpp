@@ -223,10 +223,17 @@ class TiledProductEmitter : ProductEmitter {
     });
   }
 
+  /// Elements of B from its first column to the first of a panel that begins with this vector. A block of columns is
+  /// one vector, or a panel.
+  Val columnsBefore(Val vector) {
+    if (p_.b.block == 0) return b_.CreateMul(vector, int64(plan_.lanes * p_.b.col));
+    return b_.CreateMul(b_.CreateUDiv(vector, int64(p_.b.block / plan_.lanes)), int64(p_.b.acrossBlocks));
+  }
+
   void panelsAt(Val lo, Val hi, Val r0, Val r1, int64_t width, bool tail, int64_t place) {
     loop(lo, hi, 1, [&](Val panel) {
-      Val j0 = b_.CreateMul(start(plan_.vectors, panel), int64(plan_.lanes));
-      Val source = operandBytes(matrix_.b, b_.CreateMul(j0, int64(p_.b.col)));
+      Val first = start(plan_.vectors, panel), j0 = b_.CreateMul(first, int64(plan_.lanes));
+      Val source = operandBytes(matrix_.b, columnsBefore(first));
       if (packed()) {
         Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail));
         b_.CreateCall(pack, {source, scratch_});

@@ -76,17 +76,14 @@ class Convolution {
       return w_ == op_.operand(1) ? nullptr : conv(false);
     if (isSumOfTaps()) return sumOfTaps();
     if (columnsAreChannels()) {
-      Dims perm;
-      for (int64_t d = 1; d < w_->type.rank(); ++d) perm.push_back(d);
-      perm.push_back(0);
-      w_ = b_.value(OpKind::Permute, {w_}, {{"perm", perm}});
+      layOutWeights();
       return conv(true);
     }
     return w_ == op_.operand(1) ? nullptr : conv(false);
   }
 
   size_t spatial() const { return stride_.size(); }
-  int64_t depth() const { return w_->type.shape[outLast_ ? 0 : 1]; }
+  int64_t depth() const { return WeightDims(w_->type.shape, spatial(), outLast_).depth; }
   int64_t taps() const {
     int64_t n = 1;
     for (const WindowDim& d : dims_) n *= d.taps;
@@ -110,6 +107,25 @@ class Convolution {
       w_ = b_.value(OpKind::Slice, {w_}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
     }
     return true;
+  }
+
+  /// Output channels become the innermost dim. Where they fill registers, it is in blocks of one register each, so that
+  /// the weights which a tile meets lie side by side: rows of all channels are apart by what is often a large power of
+  /// two, and of those caches hold few.
+  void layOutWeights() {
+    const int64_t block = traits_.vectorBytes / byteSize(w_->type.dtype), outs = w_->type.shape[0];
+    const bool blocked = traits_.sideBySide && depth() > 1 && taps() > 1 && outs / groups_ % block == 0;
+    Dims shape = w_->type.shape, perm;
+    if (blocked) {
+      shape[0] = block;
+      shape.insert(shape.begin(), outs / block);
+      w_ = b_.value(OpKind::Reshape, {w_}, {{"shape", shape}});
+      perm.push_back(0);
+    }
+    const int64_t out = blocked ? 1 : 0;
+    for (int64_t d = out + 1; d < w_->type.rank(); ++d) perm.push_back(d);
+    perm.push_back(out);
+    w_ = b_.value(OpKind::Permute, {w_}, {{"perm", perm}});
   }
 
   /// Padding after dim `d`: what its last window reaches beyond the elements. Less than 0 crops.

@@ -4,6 +4,8 @@
 // afterwards). What stays: what may fault, as the loop may never get to it; products and routines of a loop that may
 // have no trip; large results, which would be in memory during all of the loop; moves between devices, which are
 // settled; everything in loops that ask for the time. Before moves are settled the same is done for what leads to them.
+// Copies that lay out the weights of convolutions leave loops as well, up to a part of the device's memory, and a
+// `bench`: it measures what a loop around it would take.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
@@ -16,24 +18,31 @@ namespace {
 
 using namespace tenc::ir;
 
-constexpr int64_t kMostKept = 1 << 20;  // bytes of results in front of one loop
+constexpr int64_t kMostKept = 1 << 20;   // bytes of results in front of one loop
+constexpr uint64_t kPartForWeights = 8;  // of a device's memory, one in so many bytes
 
 class Hoister {
  public:
   /// `moves`: what leads to a move between devices is worth it, and nothing else.
-  explicit Hoister(bool moves) : moves_(moves) {}
+  Hoister(bool moves, const Context& context) : moves_(moves), context_(context) {}
 
   void region(Region& r) {
     for (const auto& op : r.ops) {
       if (op->kind == OpKind::Fused) continue;
       for (const auto& inner : op->regions) region(*inner);
-      if (!isLoop(*op) || asksForTime(*op)) continue;
-      int64_t kept = 0;
+      if (!(isLoop(*op) || op->kind == OpKind::Bench) || asksForTime(*op)) continue;
+      Kept kept;
       for (const auto& inner : op->regions) hoist(*inner, *op, kept);
     }
   }
 
  private:
+  /// Bytes of results in front of one loop.
+  struct Kept {
+    int64_t results = 0;
+    uint64_t weights = 0;
+  };
+
   static bool asksForTime(const Op& op) {
     return op.kind == OpKind::Time || std::any_of(op.regions.begin(), op.regions.end(), [](const auto& r) {
              return std::any_of(r->ops.begin(), r->ops.end(), [](const auto& inner) { return asksForTime(*inner); });
@@ -45,21 +54,18 @@ class Hoister {
     return loop.kind == OpKind::While ? &body == loop.regions.front().get() : tripCount(loop).value_or(0) > 0;
   }
 
-  void hoist(Region& body, Op& loop, int64_t& kept) {
+  void hoist(Region& body, Op& loop, Kept& kept) {
     ValueMap copies;
     Builder before(&loop);
-    const bool runs = surelyRuns(body, loop);
+    const bool bench = loop.kind == OpKind::Bench, runs = !bench && surelyRuns(body, loop);
     std::unordered_set<const Value*> varying;
     for (const auto& a : body.args) varying.insert(a.get());
     for (const auto& op : body.ops) {
       if (mayMove(*op) && (runs || !isHeavy(*op)) &&
           std::none_of(op->operands().begin(), op->operands().end(),
                        [&](const Value* v) { return varying.count(v) != 0; })) {
-        const int64_t bytes = bytesOf(*op);
-        if (isWorthIt(*op) && bytes <= kMostKept - kept) {
-          kept += bytes;
+        if (laysOutWeights(*op) ? takeWeights(*op, kept) : !bench && isWorthIt(*op) && takeResults(*op, kept))
           copy(*op, body, before, copies);
-        }
         continue;
       }
       for (const auto& result : op->results) varying.insert(result.get());
@@ -78,6 +84,30 @@ class Hoister {
   bool isWorthIt(const Op& op) const {
     if (moves_) return op.kind == OpKind::Transfer && op.operand(0)->op && op.operand(0)->op->parent == op.parent;
     return op.has(Trait::Reduction) || isHeavy(op);
+  }
+
+  /// Whether the op makes weights as convolutions read them.
+  bool laysOutWeights(const Op& op) const {
+    if (moves_ || op.results.size() != 1) return false;
+    const auto& uses = op.result()->uses;
+    return !uses.empty() && std::ranges::all_of(uses, [](const Value::Use& use) {
+      return use.user->has(Trait::LoadsColumns) && use.user->boolAttr("out_last") && use.operand == 1;
+    });
+  }
+
+  bool takeWeights(const Op& op, Kept& kept) const {
+    const auto bytes = static_cast<uint64_t>(op.result()->type.bytes());
+    const Placement& place = op.result()->type.place;
+    const std::string device = place.isFree() ? std::string(DeviceTable::kHost) : place.device;
+    if (context_.capacity && context_.capacity(device) / kPartForWeights < kept.weights + bytes) return false;
+    kept.weights += bytes;
+    return true;
+  }
+  static bool takeResults(const Op& op, Kept& kept) {
+    const int64_t bytes = bytesOf(op);
+    if (bytes > kMostKept - kept.results) return false;
+    kept.results += bytes;
+    return true;
   }
 
   /// Of its results; of too many no more than that.
@@ -108,17 +138,18 @@ class Hoister {
   }
 
   const bool moves_;
+  const Context& context_;
 };
 
 }  // namespace
 
-bool hoist(Module& m, Context&) {
-  for (const auto& f : m.funcs) Hoister(/*moves=*/false).region(*f->body);
+bool hoist(Module& m, Context& c) {
+  for (const auto& f : m.funcs) Hoister(/*moves=*/false, c).region(*f->body);
   return true;
 }
 
-bool hoistMoved(Module& m, Context&) {
-  for (const auto& f : m.funcs) Hoister(/*moves=*/true).region(*f->body);
+bool hoistMoved(Module& m, Context& c) {
+  for (const auto& f : m.funcs) Hoister(/*moves=*/true, c).region(*f->body);
   return true;
 }
 

@@ -40,7 +40,7 @@ def convolve(x, w, stride, padding, dilation, groups):
 
 def case(folder):
     n = pick.choice([1, 2, 2, 2, 3])
-    groups, depth, outs = pick.choice([1, 1, 1, 2, 3]), pick.choice([1, 1, 2, 3, 5, 16]), pick.choice([1, 2, 3, 8, 16, 20, 33])
+    groups, depth, outs = pick.choice([1, 1, 1, 2, 3]), pick.choice([1, 1, 2, 3, 5, 16]), pick.choice([1, 2, 3, 8, 16, 20, 32, 33, 48])
     size = [pick.choice([5, 7, 9] if n == 3 else [1, 5, 7, 14, 16, 17, 28, 33, 100]) for _ in range(n)]
     window, stride = [pick.choice([1, 2, 3, 5, 7]) for _ in range(n)], [pick.choice([1, 1, 1, 2, 3]) for _ in range(n)]
     if n == 2 and pick.random() < 0.4:  # a window of its own for each channel
