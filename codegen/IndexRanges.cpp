@@ -212,6 +212,7 @@ Range heldBy(const ir::Value* v) {
     IndexRanges ranges;
     if (ir::isFloat(of->type.dtype) || of->op == nullptr || depth == 0) return ofDtype(of->type.dtype);
     if (of->op->kind != OpKind::Fused) return ranges.of(of);
+    if (of->op->stringAttr("kind") == "tensor_loop") return ofDtype(of->type.dtype);
     const ir::Region& region = *of->op->regions[0];
     for (size_t i = 0; i < region.args.size(); ++i)
       ranges.assume(region.args[i].get(), find(of->op->operand(i), depth - 1));

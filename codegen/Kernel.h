@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/Module.h"
@@ -186,7 +187,15 @@ struct AttentionGradient {
 };
 
 struct Kernel {
-  enum class Kind : uint8_t { Loop, Product, Native, Routine, Attention, AttentionGradient } kind = Kind::Loop;
+  enum class Kind : uint8_t {
+    Loop,
+    Product,
+    Native,
+    TensorLoop,
+    Routine,
+    Attention,
+    AttentionGradient
+  } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
   double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
@@ -206,6 +215,17 @@ struct Kernel {
   const ir::Op* native = nullptr;
   /// Native: the least and the greatest number that each operand of the fused op may hold, as i64.
   std::vector<std::pair<int64_t, int64_t>> held;
+  /// TensorLoop: the fused op whose region is run as it stands: one for or while, and inside for, while, if, rank-0
+  /// constants, views (reshape, slice) and fused ops. The latter's kernels are the parts; a fault of one is numbered
+  /// from the first of the part on, and that of a `for` whose step may be 0 has a number too. Carried tensors are
+  /// InOut.
+  const ir::Op* tensorLoop = nullptr;
+  std::vector<Kernel> parts;
+  struct Part {
+    size_t number = 0;  ///< in `parts`, of a fused op
+    uint32_t firstFault = 0;
+  };
+  std::unordered_map<const ir::Op*, Part> partOf;
   /// Routine: the op of Trait::Library, whose operands and then results are the buffers. Its faults are those of
   /// abi::kLibraryFaults, in order.
   const ir::Op* routine = nullptr;

@@ -100,9 +100,8 @@ void bindBuffers(KernelBuild& g, const ir::Op* update) {
   }
 }
 
-/// A loop over single numbers. Attribute `carried` gives the operand of each tensor result, -1 for rank 0.
+/// A loop over single numbers.
 void buildNative(const ir::Op& fused, Kernel& k) {
-  const ir::Region& region = *fused.regions[0];
   k.kind = Kernel::Kind::Native;
   k.name = "native_loop";
   k.native = &fused;
@@ -111,6 +110,13 @@ void buildNative(const ir::Op& fused, Kernel& k) {
     const Range r = heldBy(v);
     k.held.emplace_back(r.least, r.most);
   }
+  bindCarried(fused, k);
+}
+
+}  // namespace
+
+void bindCarried(const ir::Op& fused, Kernel& k) {
+  const ir::Region& region = *fused.regions[0];
   const auto& carried = fused.intsAttr("carried");
   for (uint32_t i = 0; i < region.args.size(); ++i) {
     const ir::Value* arg = region.args[i].get();
@@ -135,8 +141,6 @@ void buildNative(const ir::Op& fused, Kernel& k) {
     k.bufferResult.push_back(static_cast<int32_t>(r));
   }
 }
-
-}  // namespace
 
 Kernel buildRoutine(const ir::Op& op) {
   Kernel k;
@@ -170,6 +174,10 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   const std::string& kind = fused.stringAttr("kind");
   if (kind == "native") {
     buildNative(fused, k);
+    return k;
+  }
+  if (kind == "tensor_loop") {
+    buildTensorLoop(fused, traits, k);
     return k;
   }
   const ir::Op* update = nullptr;

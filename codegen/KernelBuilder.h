@@ -135,6 +135,11 @@ void buildUpdate(KernelBuild& g);
 void buildProduct(KernelBuild& g);
 void buildAttention(KernelBuild& g, const ir::Op& attention);
 void buildAttentionGradient(KernelBuild& g, const ir::Op& gradient);
+/// A fused op of kind "tensor_loop".
+void buildTensorLoop(const ir::Op& fused, const ir::TargetTraits& traits, Kernel& k);
+/// Buffers and scalars of a loop that is one fused op. Attribute `carried` gives the operand of each tensor result, -1
+/// for rank 0.
+void bindCarried(const ir::Op& fused, Kernel& k);
 /// The product of a product group; null where there is none.
 const ir::Op* productOf(const ir::Region& region);
 /// Stores what the group yields, at the points of its domain that `index` names.

@@ -239,6 +239,13 @@ void printBody(Text& out, const Kernel& k) {
   if (k.kind == Kernel::Kind::Attention) return printAttention(out, k);
   if (k.kind == Kernel::Kind::AttentionGradient) return printAttentionGradient(out, k);
   if (k.kind == Kernel::Kind::Native) return;
+  if (k.kind == Kernel::Kind::TensorLoop) {
+    for (const Kernel& part : k.parts) {
+      out << "  part " << part.name << '\n';
+      printBody(out, part);
+    }
+    return;
+  }
   if (k.kind == Kernel::Kind::Routine) return printRoutine(out, *k.routine);
   out << "  outer ";
   printList(out, k.outer);
@@ -272,7 +279,8 @@ void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Va
 }  // namespace
 
 std::string print(const Kernel& k) {
-  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine", "attention", "attention gradient"};
+  constexpr std::string_view kKinds[] = {"loop",      "product",           "native", "tensor loop", "routine",
+                                         "attention", "attention gradient"};
   Text out;
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';
@@ -285,13 +293,14 @@ std::string codeKey(const Kernel& k) {
   Text out;
   out << static_cast<int>(k.kind) << '\n';
   printBody(out, k);
-  if (k.kind == Kernel::Kind::Native) {
+  const ir::Op* region = k.kind == Kernel::Kind::Native ? k.native : k.tensorLoop;
+  if (region != nullptr) {
     for (int32_t o : k.bufferOperand) out << o << ' ';
     for (int32_t r : k.bufferResult) out << r << ' ';
     for (uint32_t s : k.scalarOperand) out << s << ' ';
     for (const auto& [least, most] : k.held) out << least << ".." << most << ' ';
     std::unordered_map<const ir::Value*, size_t> numbers;
-    for (const auto& r : k.native->regions) printRegion(out, *r, numbers);
+    for (const auto& r : region->regions) printRegion(out, *r, numbers);
   }
   return std::move(out.text);
 }

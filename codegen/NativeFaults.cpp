@@ -6,13 +6,6 @@
 namespace tenc::codegen {
 namespace {
 
-/// A loop whose step may be 0.
-bool mayStand(const ir::Op& op) {
-  if (op.kind != ir::OpKind::For) return false;
-  const auto step = ir::constantScalar(op.operand(2));
-  return !step || step->i == 0;
-}
-
 void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {
   for (const auto& op : region.ops) {
     if (op->has(ir::Trait::CanFault) || mayStand(*op)) out.push_back(op.get());
@@ -21,6 +14,12 @@ void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {
 }
 
 }  // namespace
+
+bool mayStand(const ir::Op& op) {
+  if (op.kind != ir::OpKind::For) return false;
+  const auto step = ir::constantScalar(op.operand(2));
+  return !step || step->i == 0;
+}
 
 std::vector<const ir::Op*> faultingOps(const ir::Op& fused) {
   std::vector<const ir::Op*> ops;

@@ -8,6 +8,8 @@
 
 namespace tenc::codegen {
 
+/// Whether it is a `for` whose step may be 0.
+bool mayStand(const ir::Op& op);
 /// Ops of a native fused op that can fault, outer ones before those of their regions.
 std::vector<const ir::Op*> faultingOps(const ir::Op& fused);
 std::unordered_map<const ir::Op*, uint32_t> faultNumbers(const ir::Op& fused);

@@ -164,14 +164,23 @@ void Storage::number(const Region& r) {
 bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
   if (op.kind != OpKind::Fused) return false;
   const Kernel& k = kernels_.kernel(op);
-  int operand = -1;
+  const auto updated = [&](size_t i) -> const Value* {
+    for (size_t b = 0; b < k.bufferOperand.size(); ++b)
+      if (k.bufferOperand[b] == static_cast<int32_t>(i) && k.bufferResult[b] >= 0)
+        return op.result(static_cast<size_t>(k.bufferResult[b]));
+    return nullptr;
+  };
+  int operand = -1, reads = 0, updates = 0;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     auto r = roots_.find(op.operand(i));
     if (r == roots_.end() || r->second.first != from) continue;
-    if (operand >= 0 || r->second.second != 0) return false;  // read in two ways
-    operand = static_cast<int>(i);
+    if (r->second.second != 0) return false;
+    ++reads;
+    updates += updated(i) != nullptr ? 1 : 0;
+    if (operand < 0 || updated(i) == to) operand = static_cast<int>(i);
   }
-  if (operand < 0) return false;
+  // Read in two ways. Where all are updates, those of other results are copies that are made before the kernel runs.
+  if (operand < 0 || (reads > 1 && updates != reads)) return false;
   // Where an update is not in the memory of the old value, that is copied there first: over nothing that is still read.
   for (uint32_t r = 0; r < k.bufferResult.size(); ++r) {
     if (k.bufferResult[r] >= 0 && op.result(static_cast<size_t>(k.bufferResult[r])) == to &&

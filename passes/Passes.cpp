@@ -27,7 +27,7 @@ const std::vector<std::string_view>& movesPipeline() {
 const std::vector<std::string_view>& optimisationPipeline() {
   static const std::vector<std::string_view> names{"decompose",  "simplify",     "cse",        "hoist",
                                                    "dce",        "bind-devices", "place-free", "read-rows",
-                                                   "read-ahead", "fuse",         "dce"};
+                                                   "read-ahead", "fuse",         "dce",        "tensor-loops"};
   return names;
 }
 

@@ -42,6 +42,7 @@
 //                  order, takes it back in fused IR, where its second buffer is more than a device has.
 //   fuse           bound to fused. The ops stay inside, so the interpreter can run every form.
 //   dce            what fusion left unused. Takes and gives any form.
+//   tensor-loops   fused to fused: what a loop of the host runs is one kernel, where all of it is small.
 //
 // Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the
 // traits of the op's device, the same on every machine of one target. They keep effects and faults, their order and the

@@ -15,6 +15,7 @@ namespace {
 constexpr int kKernel = 40;     // loops, arguments
 constexpr int kProduct = 400;   // two heights of the microkernel, and the loops around
 constexpr int kNative = 25;     // an op of a native loop: the code of all versions of it, and LLVM's optimiser
+constexpr int kOptimised = 2;   // LLVM's optimiser, for the parts of a tensor loop
 constexpr int kRandom = 200;    // a function of the module
 constexpr int kThread = 250;    // what starting another compiler costs
 constexpr int kQuickShare = 4;  // how much less quick code costs
@@ -40,6 +41,11 @@ int opsIn(const ir::Op& op) {
 
 int kernelWork(const Kernel& k, RandomFunctions& random) {
   if (k.kind == Kernel::Kind::Native) return kKernel + kNative * opsIn(*k.native);
+  if (k.kind == Kernel::Kind::TensorLoop) {
+    int work = kKernel;
+    for (const Kernel& part : k.parts) work += kOptimised * kernelWork(part, random);
+    return work;
+  }
   if (k.kind == Kernel::Kind::Product) return kProduct + 4 * stageWork(k.product.epilogue, random);
   int work = kKernel;
   for (const Stage& s : k.stages) work += 2 * stageWork(s, random);

@@ -30,7 +30,8 @@ void emitLoopKernel(const KernelToEmit& kernel, const LoopSchedule& schedule);
 void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product);
 void emitStreamedProduct(const KernelToEmit& kernel, const StreamedProduct& product);
 void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution);
-/// Returns what is not supported, or "".
+/// Return what is not supported, or "".
 std::string emitNativeLoop(const KernelToEmit& kernel);
+std::string emitTensorLoop(const KernelToEmit& kernel, const TensorLoop& loop);
 
 }  // namespace tenc::codegen::cpu

@@ -9,6 +9,8 @@
 // |         | streamed product      | 8 rows or fewer by a matrix that caches do not hold | StreamedProductEmitter |
 // |         | depthwise convolution | a window for each channel, over two dims            | DepthwiseEmitter       |
 // | native  | native loop           | always                                              | NativeEmitter          |
+// | tensor  | tensor loop           | always; each part has a schedule of its own         | TensorLoopEmitter      |
+// | loop    |                       |                                                     |                        |
 //
 // The order in which floats are combined is part of the result: it is a function of the kernel alone. The machine, the
 // number of threads and the level change tiles and tasks, never that order.
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/LoopSchedule.h"
@@ -28,8 +31,15 @@ namespace tenc::codegen::cpu {
 struct NativeLoop {};
 inline std::string describe(const NativeLoop&) { return "native loop"; }
 
+struct Schedule;
+/// The region of the kernel as it stands, on one thread, and what its parts are in it.
+struct TensorLoop {
+  std::vector<Schedule> parts;
+};
+std::string describe(const TensorLoop& loop);
+
 struct Schedule {
-  std::variant<LoopSchedule, TiledProduct, StreamedProduct, DepthwiseConvolution, NativeLoop> form;
+  std::variant<LoopSchedule, TiledProduct, StreamedProduct, DepthwiseConvolution, NativeLoop, TensorLoop> form;
   Level level = Level::Full;
   int64_t items = 1;          ///< work items, which threads share
   int64_t grain = 1;          ///< items that a thread takes at a time

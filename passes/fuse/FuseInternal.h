@@ -1,6 +1,7 @@
 // Parts of the fusion pass; internal to passes/fuse/*.cpp. See Fuse.cpp for the whole.
 #pragma once
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -122,7 +123,8 @@ void formNativeLoops(ir::Region& region, const Context& c);
 bool isNativeLoop(const ir::Op& loop, const Context& c, const std::string* device);
 /// Makes a loop that may be native one fused op.
 ir::Op& formNativeLoop(ir::Op& loop);
-ir::Op& wrapNativeLoop(ir::Op& loop);
+/// Puts a loop into a fused op of that kind.
+ir::Op& wrapLoop(ir::Op& loop, const std::string& kind);
 
 /// Marks products of a matrix and its transposition, and multiplies narrow integers before they are widened.
 void prepareProducts(ir::Region& region, const Context& c);

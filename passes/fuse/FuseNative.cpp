@@ -371,7 +371,7 @@ bool isNativeLoop(const Op& loop, const Context& c, const std::string* device) {
 Op& formNativeLoop(Op& loop) {
   for (auto& r : loop.regions) hoistTables(loop, *r);
   for (auto& r : loop.regions) normalise(*r);
-  return wrapNativeLoop(loop);
+  return wrapLoop(loop, "native");
 }
 
 void formNativeLoops(Region& region, const Context& c) {

@@ -1,4 +1,4 @@
-// A loop that is to be one native kernel, as a fused op.
+// A loop that is to be one kernel, as a fused op.
 #include <unordered_set>
 
 #include "ir/Loops.h"
@@ -25,7 +25,7 @@ void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unor
 
 }  // namespace
 
-Op& wrapNativeLoop(Op& loop) {
+Op& wrapLoop(Op& loop, const std::string& kind) {
   std::vector<Value*> inputs;
   std::unordered_set<const Value*> seen;
   // Carried tensors come first, one operand each, also when two begin as one value.
@@ -46,7 +46,7 @@ Op& wrapNativeLoop(Op& loop) {
   ir::Builder b(&loop);
   b.setLoc(loop.loc);
   captures(loop, loop, inputs, seen);
-  Op* fused = b.makeTyped(OpKind::Fused, operands, types, {{"kind", std::string("native")}, {"carried", carried}});
+  Op* fused = b.makeTyped(OpKind::Fused, operands, types, {{"kind", kind}, {"carried", carried}});
   Region* inner = b.addRegion(fused);
   std::vector<Value*> first;
   for (Value* v : operands) first.push_back(inner->addArg(v->type, v->name));

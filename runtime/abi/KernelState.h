@@ -28,7 +28,8 @@ inline void reportLeast(KernelState* state, uint32_t number, int64_t index, int6
 inline void reportFirst(KernelState* state, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis);
 
 /// The fault word comes first: 0 when all is well. `first`, `at`, `end`, `step`: how far the outermost loop of a native
-/// kernel has come, now and then, for those who look on; `step` is 0 outside of one.
+/// kernel has come, now and then, for those who look on; `step` is 0 outside of one, `end` is `first` where nobody
+/// knows it.
 struct KernelState {
   uint32_t fault = 0, busy = 0;  ///< busy: a thread writes the fault
   int64_t at = 0, first = 0, end = 0, step = 0;

@@ -33,9 +33,18 @@ bool isUpdate(const Op& op) {
   return op.kind == OpKind::UpdateSlice || op.kind == OpKind::DynamicUpdate || op.has(Trait::Scatters);
 }
 
+/// The loop that makes or carries a value, also one that is a kernel.
+const Op* loopOf(const Value& v) {
+  const Op* op = v.op ? v.op : v.region->parentOp;
+  if (!v.op || op->kind != OpKind::Fused) return op;
+  const Op* inside = op->regions[0]->terminator()->operand(v.index)->op;
+  return inside && ir::isLoop(*inside) ? inside : op;
+}
+
 /// What is written into `v` in every trip of the loop that makes it, and the region in which it is written.
 const Value* rowOf(const Value& v) {
-  const Op* loop = v.op ? v.op : v.region->parentOp;
+  if (v.op && loopOf(v) != v.op) return rowOf(*v.op->regions[0]->terminator()->operand(v.index));
+  const Op* loop = loopOf(v);
   if (!loop || loop->kind != OpKind::For) return nullptr;
   const size_t number = v.op ? v.index : v.index - ir::firstCarriedArg(*loop);
   if (!v.op && v.index < ir::firstCarriedArg(*loop)) return nullptr;
@@ -225,8 +234,7 @@ AtPeak atPeak(const ir::Module& m, const codegen::MemoryPlan::Device& device, co
     }
     const Value* row = one.kept ? rowOf(*a.value) : nullptr;
     if (row) {
-      const Op* loop = a.value->op ? a.value->op : a.value->region->parentOp;
-      one.trips = ir::tripCount(*loop).value_or(0);
+      one.trips = ir::tripCount(*loopOf(*a.value)).value_or(0);
       const Op* rowMaker = maker(*row);
       if (rowMaker) one.made = rowMaker->loc;
       if (one.name.empty()) one.name = row->name;

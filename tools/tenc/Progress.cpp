@@ -45,7 +45,7 @@ void writeAll(std::string_view text) {
   }
 }
 
-/// Trips done and to do of the loop of a kernel; nothing when it runs none that tells.
+/// Trips done and to do (0: not known) of the loop of a kernel; nothing when it runs none that tells.
 std::optional<std::pair<uint64_t, uint64_t>> tripsOf(const abi::KernelState& k) {
   const auto word = [](const int64_t& w) { return __atomic_load_n(&w, __ATOMIC_RELAXED); };
   const int64_t step = word(k.step), first = word(k.first), end = word(k.end), at = word(k.at);
@@ -56,7 +56,7 @@ std::optional<std::pair<uint64_t, uint64_t>> tripsOf(const abi::KernelState& k) 
     return static_cast<uint64_t>(std::clamp(std::ceil(trips), 0.0, 9e18));
   };
   const uint64_t trips = count(end);
-  return std::pair{std::min(count(at), trips), trips};
+  return std::pair{trips == 0 ? count(at) : std::min(count(at), trips), trips};
 }
 
 std::string duration(double seconds) {

@@ -1,0 +1,41 @@
+// The kernel of a loop over small tensors: its parts are those that the fused ops in it would have by themselves.
+#include "codegen/Codegen.h"
+#include "codegen/KernelBuilder.h"
+#include "codegen/NativeFaults.h"
+#include "runtime/abi/Faults.h"
+
+namespace tenc::codegen {
+namespace {
+
+void collectParts(const ir::Region& region, const ir::TargetTraits& traits, Kernel& k) {
+  for (const auto& op : region.ops) {
+    const auto first = static_cast<uint32_t>(k.faults.size());
+    if (op->kind == ir::OpKind::Fused) {
+      Kernel part = buildKernel(*op, traits);
+      if (!part.error.empty() && k.error.empty()) k.error = part.name + ": " + part.error;
+      k.faults.insert(k.faults.end(), part.faults.begin(), part.faults.end());
+      k.faultCodes.insert(k.faultCodes.end(), part.faultCodes.begin(), part.faultCodes.end());
+      k.partOf[op.get()] = {k.parts.size(), first};
+      k.parts.push_back(std::move(part));
+      continue;
+    }
+    if (mayStand(*op)) {
+      k.partOf[op.get()] = {0, first};
+      k.faults.push_back(op->loc);
+      k.faultCodes.push_back(static_cast<uint8_t>(abi::FaultKind::Step));
+    }
+    for (const auto& inner : op->regions) collectParts(*inner, traits, k);
+  }
+}
+
+}  // namespace
+
+void buildTensorLoop(const ir::Op& fused, const ir::TargetTraits& traits, Kernel& k) {
+  k.kind = Kernel::Kind::TensorLoop;
+  k.name = "tensor_loop";
+  k.tensorLoop = &fused;
+  bindCarried(fused, k);
+  collectParts(*fused.regions[0], traits, k);
+}
+
+}  // namespace tenc::codegen

@@ -1,0 +1,99 @@
+#include "codegen/cpu/TensorLoopPasses.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include "codegen/cpu/Optimiser.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+void inlineParts(const std::vector<llvm::CallInst*>& calls) {
+  llvm::SmallPtrSet<llvm::Function*, 8> parts;
+  for (llvm::CallInst* call : calls) {
+    llvm::Function* part = call->getCalledFunction();
+    // What memory is apart shows better once its addresses are known.
+    if (parts.insert(part).second)
+      for (llvm::Argument& a : part->args()) a.removeAttr(llvm::Attribute::NoAlias);
+    llvm::InlineFunctionInfo info;
+    llvm::InlineFunction(*call, info, /*MergeAttributes=*/false, nullptr, /*InsertLifetime=*/false);
+  }
+  for (llvm::Function* part : parts)
+    if (part->use_empty()) part->eraseFromParent();
+}
+
+/// The address that an address, or a vector of them, is counted from.
+const llvm::Value* baseOf(const llvm::Value* address) {
+  while (const auto* step = llvm::dyn_cast<llvm::GEPOperator>(address)) address = step->getPointerOperand();
+  if (const auto* vector = llvm::dyn_cast<llvm::InsertElementInst>(address)) return baseOf(vector->getOperand(1));
+  if (const auto* vector = llvm::dyn_cast<llvm::ShuffleVectorInst>(address)) return baseOf(vector->getOperand(0));
+  return address;
+}
+
+/// Memory that nothing writes is read before the loop where its address is known there, whatever the loop writes.
+void markConstantReads(llvm::Function& f, const std::vector<llvm::Value*>& constant) {
+  const llvm::SmallPtrSet<const llvm::Value*, 8> bases(constant.begin(), constant.end());
+  for (llvm::BasicBlock& block : f)
+    for (llvm::Instruction& i : block) {
+      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) {
+        if (!load->isVolatile() && bases.contains(baseOf(load->getPointerOperand())))
+          load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(f.getContext(), {}));
+        continue;
+      }
+      auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+      const bool reads = call != nullptr && (call->getIntrinsicID() == llvm::Intrinsic::masked_load ||
+                                             call->getIntrinsicID() == llvm::Intrinsic::masked_gather);
+      if (reads && bases.contains(baseOf(call->getArgOperand(0)))) call->setDoesNotAccessMemory();
+    }
+}
+
+/// Loops of few trips and little code, and those around them, are unrolled as a whole: the places of vectors in memory
+/// are then numbers, and memory may become registers. Returns the length of the code of a loop.
+uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  constexpr uint64_t kMostCode = 1000, kMostTrips = 64;
+  uint64_t length = 0;
+  for (llvm::BasicBlock* block : loop.blocks())
+    if (llvm::none_of(loop, [&](const llvm::Loop* inner) { return inner->contains(block); })) length += block->size();
+  for (llvm::Loop* inner : loop) length += chooseUnrolling(*inner, evolution);
+  const unsigned trips = evolution.getSmallConstantTripCount(&loop);
+  if (trips == 0 || trips > kMostTrips || length * trips > kMostCode) {
+    loop.setLoopAlreadyUnrolled();
+    return length;
+  }
+  llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.full");
+  return length * trips;
+}
+
+}  // namespace
+
+void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::TargetMachine& machine) {
+  inlineParts(parts.calls);
+  Analyses analyses(machine);
+  analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
+  {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));  // addresses of arguments
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.run(f, analyses.functions);
+  }
+  markConstantReads(f, parts.constant);
+  auto& evolution = analyses.functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f)) chooseUnrolling(*loop, evolution);
+  llvm::FunctionPassManager passes;
+  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
+  passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(overLoops(hoisting(), true));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(overLoops(hoisting(), true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.run(f, analyses.functions);
+}
+
+}  // namespace tenc::codegen::cpu

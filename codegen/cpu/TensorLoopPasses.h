@@ -1,0 +1,19 @@
+// LLVM's optimiser on loops over small tensors.
+#pragma once
+#include <llvm/IR/Instructions.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <vector>
+
+namespace tenc::codegen::cpu {
+
+struct PartsToInline {
+  std::vector<llvm::CallInst*> calls;
+  std::vector<llvm::Value*> constant;  ///< addresses of memory that nothing writes while the function runs
+};
+
+/// Puts the called parts into the function, and makes registers of its memory where that is accessed in whole vectors.
+/// No result changes.
+void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::TargetMachine& machine);
+
+}  // namespace tenc::codegen::cpu
