@@ -1,5 +1,9 @@
 #include "codegen/NativeFaults.h"
 
+#include <algorithm>
+
+#include "codegen/IndexRanges.h"
+#include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "runtime/abi/Program.h"
 
@@ -13,7 +17,78 @@ void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {
   }
 }
 
+/// Looks for what may fault in regions whose loops are bound one in the other, as in what is emitted.
+class FaultSearch {
+ public:
+  explicit FaultSearch(const Kernel& native) {
+    const ir::Region& region = *native.native->regions[0];
+    for (size_t i = 0; i < native.held.size(); ++i)
+      if (!ir::isFloat(region.args[i]->type.dtype))
+        ranges_.assume(region.args[i].get(), {native.held[i].first, native.held[i].second});
+  }
+
+  bool finds(const ir::Region& region) {
+    return std::ranges::any_of(region.ops, [&](const auto& op) { return finds(*op); });
+  }
+
+ private:
+  bool finds(const ir::Op& op) {
+    if (ir::isLoop(op)) return findsInLoop(op);
+    if (op.kind == ir::OpKind::If) return findsInBranches(op);
+    if (op.kind == ir::OpKind::Gather || op.kind == ir::OpKind::DynamicSlice) return leaves(op, 1);
+    if (op.kind == ir::OpKind::Scatter || op.kind == ir::OpKind::DynamicUpdate) return leaves(op, 2);
+    return op.has(ir::Trait::CanFault) && !divides(op);
+  }
+
+  bool findsInLoop(const ir::Op& op) {
+    const IndexRanges::Scope scope(ranges_);
+    if (op.kind == ir::OpKind::For) {
+      const Range steps = ranges_.of(op.operand(2));
+      if (steps.least <= 0 && steps.most >= 0) return true;
+    }
+    ranges_.bindLoop(op);
+    if (op.kind == ir::OpKind::While) {
+      if (finds(*op.regions[0])) return true;
+      ranges_.enterBody(op);
+    }
+    return finds(*op.regions.back());
+  }
+
+  bool findsInBranches(const ir::Op& op) {
+    for (size_t r = 0; r < op.regions.size(); ++r) {
+      const IndexRanges::Scope scope(ranges_);
+      ranges_.assumeCondition(op.operand(0), r == 0);
+      if (finds(*op.regions[r])) return true;
+    }
+    return false;
+  }
+
+  /// Whether an index may leave its dim. Negative ones count from the end.
+  bool leaves(const ir::Op& op, size_t first) {
+    const auto& axes = op.intsAttr("axes");
+    const std::vector<int64_t>* sizes = op.kind == ir::OpKind::DynamicSlice ? &op.intsAttr("sizes") : nullptr;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t extent = op.operand(0)->type.shape[static_cast<size_t>(axes[i])];
+      const Range range = ranges_.of(op.operand(first + i));
+      if (range.least < (sizes != nullptr ? 0 : -extent) || range.most > extent - (sizes != nullptr ? (*sizes)[i] : 1))
+        return true;
+    }
+    return false;
+  }
+
+  /// An integer division by what is not 0.
+  bool divides(const ir::Op& op) {
+    if (op.kind == ir::OpKind::Pow || op.operandCount() != 2) return false;
+    const Range by = ranges_.of(op.operand(1));
+    return by.least > 0 || by.most < 0;
+  }
+
+  IndexRanges ranges_;
+};
+
 }  // namespace
+
+bool mayFault(const Kernel& native) { return FaultSearch(native).finds(*native.native->regions[0]); }
 
 bool mayStand(const ir::Op& op) {
   if (op.kind != ir::OpKind::For) return false;

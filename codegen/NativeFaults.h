@@ -13,6 +13,8 @@ bool mayStand(const ir::Op& op);
 /// Ops of a native fused op that can fault, outer ones before those of their regions.
 std::vector<const ir::Op*> faultingOps(const ir::Op& fused);
 std::unordered_map<const ir::Op*, uint32_t> faultNumbers(const ir::Op& fused);
+/// Whether an op of a native kernel may fault, for all that is known of the numbers in it.
+bool mayFault(const Kernel& native);
 /// Fills faults and faultCodes of a native kernel in the order of faultingOps.
 void nameNativeFaults(Kernel& kernel);
 

@@ -10,7 +10,7 @@ struct Emitter {
   std::string operator()(const StreamedProduct& p) const { return emitStreamedProduct(kernel, p), ""; }
   std::string operator()(const DepthwiseConvolution& c) const { return emitDepthwise(kernel, c), ""; }
   std::string operator()(const TensorLoop& loop) const { return emitTensorLoop(kernel, loop); }
-  std::string operator()(const NativeLoop&) const { return emitNativeLoop(kernel); }
+  std::string operator()(const NativeLoop& loop) const { return emitNativeLoop(kernel, loop); }
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product);
 void emitStreamedProduct(const KernelToEmit& kernel, const StreamedProduct& product);
 void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution);
 /// Return what is not supported, or "".
-std::string emitNativeLoop(const KernelToEmit& kernel);
+std::string emitNativeLoop(const KernelToEmit& kernel, const NativeLoop& loop);
 std::string emitTensorLoop(const KernelToEmit& kernel, const TensorLoop& loop);
 
 }  // namespace tenc::codegen::cpu

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "codegen/cpu/NativeElements.h"
+#include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
 
 class NativeEmitter : NativeElements {
  public:
-  NativeEmitter(const Kernel& kernel, llvm::Module& module, bool contract)
-      : NativeElements(kernel, module), contract_(contract) {}
+  NativeEmitter(const Kernel& kernel, llvm::Module& module, bool contract, const NativeLoop& loop)
+      : NativeElements(kernel, module), contract_(contract), shared_(loop.shared) {}
 
   /// "" or why there is no code.
   std::string emit(const std::string& name);
@@ -79,7 +80,7 @@ class NativeEmitter : NativeElements {
   void choose(const ir::Op& op, Scalar condition);
   void branch(const ir::Op& op);
 
-  bool contract_;
+  bool contract_, shared_;
   llvm::Value* fault_ = nullptr;
   NativeValue state_;  ///< the scopes of what `fault_` points to
   std::unordered_map<const ir::Op*, Looks> looks_;

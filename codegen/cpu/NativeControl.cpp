@@ -94,6 +94,10 @@ NativeEmitter::Slots NativeEmitter::mergedSlots(const Slots& a, llvm::BasicBlock
 void NativeEmitter::forLoop(const ir::Op& op) {
   const ir::Region& region = *op.regions[0];
   Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
+  if (shared_ && loops_ == 0) {  // the trips that are this call's work items
+    hi = lo + s_->wrap(function_->getArg(3), Repr::I64) * step;
+    lo = lo + s_->wrap(function_->getArg(2), Repr::I64) * step;
+  }
   Slots start = slotsOf(op, 3), last;
   if (!error_.empty()) return;
   const Range by = ranges_.of(op.operand(2));
@@ -153,7 +157,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   const bool inRuns = known && looks.run > 1;
   const bool mayStand = !forward && steps.least <= 0 && steps.most >= 0;  // its step of 0 is a fault
   const bool polls = mayStand || (looks.run != 0 && !inRuns);
-  const bool told = loops_ == 0 && (inRuns || polls);
+  const bool told = loops_ == 0 && !shared_ && (inRuns || polls);  // one thread has come so far
   if (told) {
     tell(offsetof(abi::KernelState, first), lo);
     tell(offsetof(abi::KernelState, at), lo);

@@ -139,8 +139,8 @@ void NativeEmitter::emitOp(const ir::Op& op) {
   }
 }
 
-std::string emitNativeLoop(const KernelToEmit& kernel) {
-  std::string error = NativeEmitter(kernel.kernel, kernel.module, kernel.contract).emit(kernel.name);
+std::string emitNativeLoop(const KernelToEmit& kernel, const NativeLoop& loop) {
+  std::string error = NativeEmitter(kernel.kernel, kernel.module, kernel.contract, loop).emit(kernel.name);
   // What is half emitted must not reach the code generator.
   if (!error.empty()) {
     kernel.module.getFunction(kernel.name)->eraseFromParent();

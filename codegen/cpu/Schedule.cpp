@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "codegen/LoopRuns.h"
+#include "codegen/NativeFaults.h"
+#include "codegen/NativeTrips.h"
 #include "codegen/cpu/Cost.h"
 
 namespace tenc::codegen::cpu {
@@ -34,6 +36,34 @@ Schedule scheduleTensorLoop(const Kernel& kernel, const Workers& workers, Level 
   return s;
 }
 
+/// How often a loop runs, if that is known, and its variable far from the ends of i64: work items count in steps.
+int64_t countedTrips(const ir::Op& loop) {
+  constexpr int64_t kFarthest = int64_t{1} << 40;
+  for (size_t i = 0; i < 3; ++i) {
+    const auto n = ir::constantInt(loop.operand(i));
+    if (!n || *n <= -kFarthest || *n >= kFarthest) return 0;
+  }
+  return ir::tripCount(loop).value_or(0);
+}
+
+/// Trips that do not depend on each other are shared by threads, where they take long enough.
+Schedule scheduleNative(const Kernel& kernel, const Workers& workers) {
+  Schedule s;
+  s.form = NativeLoop{};
+  s.work = nativeWork(*kernel.native);
+  if (workers.threads < 2 || s.work < 2 * kGrainWork) return s;
+  // The first fault would have to be told, whichever trip ran first.
+  const ir::Op* loop = loopOfApartTrips(kernel);
+  const int64_t trips = loop != nullptr && !mayFault(kernel) ? countedTrips(*loop) : 0;
+  if (trips < 2) return s;
+  s.form = NativeLoop{true};
+  s.items = trips;
+  const double most = static_cast<double>(trips) / (4.0 * workers.threads);  // the last ones end at about one time
+  s.grain =
+      std::max<int64_t>(1, static_cast<int64_t>(std::min(most, kGrainWork / (s.work / static_cast<double>(trips)))));
+  return s;
+}
+
 }  // namespace
 
 Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
@@ -41,10 +71,7 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
   switch (kernel.kind) {
     case Kernel::Kind::Loop: s = scheduleLoops(kernel, level); break;
     case Kernel::Kind::Product: s = scheduleProduct(kernel, workers, level); break;
-    case Kernel::Kind::Native:
-      s.form = NativeLoop{};
-      s.work = nativeWork(*kernel.native);
-      break;
+    case Kernel::Kind::Native: s = scheduleNative(kernel, workers); break;
     case Kernel::Kind::TensorLoop: s = scheduleTensorLoop(kernel, workers, level); break;
     case Kernel::Kind::Routine:  // the runtime's on this target
     case Kernel::Kind::Attention:

@@ -27,9 +27,13 @@
 
 namespace tenc::codegen::cpu {
 
-/// The region of the kernel as it stands, on one thread.
-struct NativeLoop {};
-inline std::string describe(const NativeLoop&) { return "native loop"; }
+/// The region of the kernel as it stands: on one thread, or each work item a trip of its outermost loop.
+struct NativeLoop {
+  bool shared = false;  ///< by threads
+};
+inline std::string describe(const NativeLoop& loop) {
+  return loop.shared ? "native loop, trips shared" : "native loop";
+}
 
 struct Schedule;
 /// The region of the kernel as it stands, on one thread, and what its parts are in it.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codegen/IndexRanges.h"
+#include "codegen/NativeTrips.h"
 #include "codegen/ScalarBodies.h"
-#include "codegen/cuda/NativeTrips.h"
 #include "ir/Loops.h"
 
 namespace tenc::codegen::cuda {

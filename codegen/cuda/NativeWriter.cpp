@@ -5,9 +5,9 @@
 
 #include "codegen/IndexRanges.h"
 #include "codegen/NativeFaults.h"
+#include "codegen/NativeTrips.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/KernelWriters.h"
-#include "codegen/cuda/NativeTrips.h"
 #include "ir/HiddenDims.h"
 #include "ir/Loops.h"
 #include "ir/Scalar.h"

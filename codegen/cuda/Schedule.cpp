@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "codegen/KernelShape.h"
+#include "codegen/NativeTrips.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/AttentionSchedule.h"
 #include "codegen/cuda/CudaText.h"
 #include "codegen/cuda/FlatPlan.h"
-#include "codegen/cuda/NativeTrips.h"
 #include "codegen/cuda/OnlineSums.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/RowShift.h"

@@ -408,6 +408,36 @@ class NativeProgram:
         self.put("    }")
         self.put("}")
 
+    def apart(self):
+        """An array, and loops whose trips have a part of it for themselves, or nearly so. How long a `while` in them runs is not known: they
+        are worth threads."""
+        r = self.r
+        t, n, m = r.choice(self.types), r.randint(2, 9), r.randint(2, 6)
+        flat, turned = r.random() < 0.5, r.random() < 0.5
+        shape = (n * m,) if flat else (m, n) if turned else (n, m)
+        self.put(f"var p = full({list(shape)}, {self.literal(t)})")
+        near = r.random() < 0.3  # some places are another trip's
+        rows = ["i"] * 3 + [f"{n - 1} - i"] * 2 + [f"min(i + 1, {n - 1})", "i // 2", "max(i - 1, 0)"] * near
+        columns = ["j", "j", f"{m - 1} - j", "0", f"(j + 1) % {m}"]
+        row = r.choice(rows)
+
+        def place():
+            i, j = r.choice(rows) if near else row, r.choice(columns)
+            if not flat: return f"p[{j}, {i}]" if turned else f"p[{i}, {j}]"
+            return f"p[{m} * ({i}) + {j}]" if not near or r.random() < 0.5 else f"p[{m - 1} * ({i}) + {j}]"
+
+        x = r.choice([k for k, (_, s) in self.inputs.items() if len(s) == 1])
+        self.put(f"for i in {r.choice([f'0..{n}', f'0..{n}', f'rev(0..{n})', f'0..{n} by 2', f'1..{n}'])} {{")
+        self.put(f"    for j in {r.choice([f'0..{m}', f'0..{m}', f'rev(0..{m})'])} {{")
+        self.put(f"        var w = z[{r.randint(0, 3)}] + j")
+        self.put(f"        while w < {r.randint(2, 40)} {{ w += {r.choice(['1', '2', 'i + 1'])} }}")
+        value = r.choice([f"{t}(w)", place(), f"{t}({x}[i % {self.inputs[x][1][0]}])" if self.inputs[x][0] != 'bool' else f"{t}(w)"])
+        self.put(f"        {place()} {r.choice(['=', '+=', '-='])} {value}")
+        if r.random() < 0.5: self.put(f"        if {place()} {r.choice(COMPARE)} {self.literal(t)} {{ {place()} = {place()} }}")
+        self.put("    }")
+        self.put("}")
+        return "p", (t, shape)
+
     def build(self):
         r = self.r
         self.depth, self.held, self.within = 1, {}, {}
@@ -434,6 +464,7 @@ class NativeProgram:
             self.put(f"var s{k} = {start}")
             self.scalars.append((f"s{k}", t, True))
         outputs = [(n, s) for n, s in keep.items() if n[0] == "q"] + [(n, (t, ())) for n, t, _ in self.scalars]
+        if r.random() < 0.5: outputs.append(self.apart())
         self.results = "(" + ", ".join(n for n, _ in outputs) + ")"
         o = self.name("o")
         self.put(f"for {o} in 0..{r.choice(['3', 'z[2]', 'min(z[3], 4)'])} {{")

@@ -18,7 +18,7 @@ import numpy as np
 import harness
 from generate_native import NativeProgram
 
-WAYS = {"interp": ["--engine=interp"], "full": ["--code", "full", "--threads", "1"], "quick": ["--code", "quick", "--threads", "1"],
+WAYS = {"interp": ["--engine=interp"], "full": ["--code", "full", "--threads", "3"], "quick": ["--code", "quick", "--threads", "1"],
         "narrow": ["--code", "full", "--target-cpu", "x86-64-v3", "--threads", "1"],
         "passes": ["--engine=interp", "--passes=place,verify-placed,inline,dce,moves,device-loops,device-control,decompose,simplify,cse,hoist,dce,"
                    "bind-devices,place-free,read-rows,read-ahead,fuse,dce", "--run"]}

@@ -1,4 +1,4 @@
-#include "codegen/cuda/NativeTrips.h"
+#include "codegen/NativeTrips.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "codegen/IndexRanges.h"
 #include "ir/Loops.h"
 
-namespace tenc::codegen::cuda {
+namespace tenc::codegen {
 namespace {
 
 using ir::OpKind;
@@ -194,4 +194,4 @@ const ir::Op* loopOfApartTrips(const Kernel& kernel) {
   return loop != nullptr && Trips(*loop).areApart() ? loop : nullptr;
 }
 
-}  // namespace tenc::codegen::cuda
+}  // namespace tenc::codegen
