@@ -20,6 +20,8 @@ constexpr std::string_view kShuffled =
 constexpr std::string_view kGiven = "a gradient is that of a function: `grad(f)(x)`";
 constexpr std::string_view kConverts = "a dtype converts: `f32(x)`";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
+constexpr std::string_view kPeriod =
+    "`interp(x, xp, fp)` has no period: give it `x % period`, and a table that goes around once";
 constexpr std::string_view kOneRow =
     "`conv1d(x, w)` takes [batch, channels, length], and does not turn the weights round, as a convolution does";
 
@@ -124,19 +126,6 @@ constexpr ForeignCall kCalls[] = {
      .help = kWeighted,
      .rank = 2},
     {.call = "average(x, !axis, !weights)", .text = "", .form = kNumPy, .help = kWeighted},
-    {.call = "isclose(a, b, !rtol, !atol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= {atol} + {rtol} * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "isclose(a, b, !rtol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= 1e-8 + {rtol} * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "isclose(a, b, !atol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= {atol} + 1e-5 * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "allclose(a, b, !equal_nan=true)",
-     .text =
-         "all({a} == {b} or isnan({a}) and isnan({b}) or isfinite({b}) and abs({a} - {b}) <= 1e-8 + 1e-5 * abs({b}))",
-     .help = "a tolerance is written out"},
     {.call = "softmax(x, dim, !dtype)",
      .text = "softmax({dtype}({x})<, axis: {dim}>)",
      .apart = true,
@@ -221,11 +210,10 @@ constexpr ForeignCall kCalls[] = {
      .help = kOneRow,
      .rank = 1},
     {.call = "convolve(*, **)", .text = "", .form = kNumPy, .help = kOneRow},
-    {.call = "interp(*, **)",
-     .text = "",
-     .help =
-         "a table is read between its points: `let i = clamp(searchsorted(xs, x), 1, n - 1)`, and from there by the "
-         "slope of `ys`"},
+    {.call = "interp(x, xp, fp, left, right)",
+     .text = "interp({x}, {xp}, {fp}<, left: {left}><, right: {right}>)",
+     .apart = true},
+    {.call = "interp(*, **)", .text = "", .help = kPeriod},
     {.call = "gradient(*, **)",
      .text = "",
      .help = "differences are written `(y[2:] - y[:-2]) / 2.0`; the derivative of a function is `grad(f)`"},
