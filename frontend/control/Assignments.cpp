@@ -129,7 +129,7 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
     return all;
   }
   const ast::Expr* root = nullptr;
-  const Outcome variable = variableOf(target, s.op == "=", root);
+  const Outcome variable = variableOf(target, s.op == "=", root, value);
   if (variable.isDropped() || !root) return variable;
   if (value.poison()) return Outcome::dropped(context_.lost());  // keeps its old value: one error is enough
   const std::optional<Place> place = placeOf(target, *root, false);
@@ -162,7 +162,7 @@ std::string Assignments::asWritten(const Binding& binding, const std::string& na
                                                                               : name;
 }
 
-Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root) {
+Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root, const Val& value) {
   const ast::Expr* found = rootOf(target);
   if (!found) {
     // The parser has reported what is no place at all.
@@ -174,7 +174,11 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
   if (!binding) {
     auto global = names_.lookup(found->span);
     if (!global) {
-      return Outcome::dropped(unknownNames_.unknownName(found->text, found->span, found == &target && plain));
+      const bool made = value.isNumber() || value.is(Val::Kind::Bool) || value.is(Val::Kind::Array);
+      const Val settled = made ? tensors_.materialise(value) : value;
+      const ir::Type* type = settled.is(Val::Kind::Tensor) ? &settled.tensor->type : nullptr;
+      return Outcome::dropped(
+          unknownNames_.unknownName(found->text, found->span, {.assigned = found == &target && plain, .type = type}));
     }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
     if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, found->text))

@@ -398,6 +398,20 @@ std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type) {
   return Help{said, {syntax::withoutResult(context.sources, fn->span, type.span)}};
 }
 
+std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* fn = file ? statementAround(*file, type.span, {StmtKind::Fn}) : nullptr;
+  const auto isUpper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (!fn || type.path.size() != 1 || !isUpper(type.path[0].text[0])) return std::nullopt;
+  const std::string variable = type.path[0].text + (type.hasArgs ? ": float" : "");
+  const std::string said =
+      "a variable that no shape of an argument gives is listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`";
+  const Span before = fn->generics.empty() ? fn->name.span : fn->generics.back().span;
+  return Help{
+      said,
+      {{Span{before.file, before.end, before.end}, fn->generics.empty() ? "[" + variable + "]" : ", " + variable}}};
+}
+
 Help withoutMark(Context& context, const ast::Annotation& mark) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, mark.span).statement : nullptr;

@@ -46,6 +46,8 @@ std::optional<Help> optionLeftOut(Context& context, Span argument, const std::st
 std::optional<Help> boundAnew(Context& context, Span statement, Span declared);
 /// `x: torch.Tensor` and `-> np.ndarray` without the type, which TL infers.
 std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type);
+/// `fn f(n: N)`, `fn f(x: T[N])` with the variable among those that the function lists.
+std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type);
 /// `@jax.jit` before a function.
 Help withoutMark(Context& context, const ast::Annotation& mark);
 /// `f32[x.shape[0]]`: the dim that the type of the parameter has there.

@@ -189,7 +189,7 @@ std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x) {
   Statements inside = *kept;
   if (!inside.empty() && value->kind == ast::Expr::Kind::Name && inside.back()->pattern.name.text == value->text &&
       !inside.back()->pattern.isTuple) {
-    body = text(inside.back()->value->span);
+    body = valueText(context.sources, *inside.back(), text(inside.back()->value->span));
     inside.pop_back();
   }
   const bool depends = !kept->empty() || namesRead(*value).contains(variable->text);
@@ -322,7 +322,7 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
     if (timesNamed(*file, made.back()) > 0) return std::nullopt;
   }
   std::vector<Edit> edits;
-  std::string body = text(loss->value->span), lines;
+  std::string body = valueText(context.sources, *loss, text(loss->value->span)), lines;
   for (const ast::Stmt* s : *kept) {
     lines += text(s->span) + "; ";
     const auto reads = [&](const ast::Stmt* other) {
