@@ -20,6 +20,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/TypeTests.h"
 #include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -40,7 +41,9 @@ using ExprKind = ast::Expr::Kind;
 
 std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   if (auto loops = batchedLoops(context_, scopes_, call)) return loops;
-  return unscaledTraining(context_, call);
+  if (auto training = unscaledTraining(context_, call)) return training;
+  if (auto gradient = tupleOfGradient(context_, call)) return gradient;
+  return typeTest(context_, scopes_, call);
 }
 
 bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args) {

@@ -201,6 +201,30 @@ std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x) {
               {{call, "grad(|" + variable->text + "| " + function + ")(" + variable->text + ")"}}};
 }
 
+std::optional<Help> tupleOfGradient(Context& context, const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const bool ofLibrary = callee.kind == ast::Expr::Kind::Member && callee.text == "grad" &&
+                         (callee.args[0]->text == "autograd" || callee.args[0]->text == "torch");
+  if (!ofLibrary) return std::nullopt;
+  const ast::File* file = context.frame().unit->file;
+  const std::string said = "a gradient is that of a function: `grad(f)(x)`";
+  std::vector<const ast::Expr*> values;
+  for (const ast::Argument& a : call.arguments) {
+    const bool keeps = a.name && (a.name->text == "create_graph" || a.name->text == "retain_graph");
+    if (!keeps && a.value) values.push_back(a.name ? nullptr : a.value.get());
+  }
+  if (!file || values.size() != 2 || !values[0] || !values[1]) return Help{said, {}};
+  const ast::Expr* taker = expressionAround(*file, call.span, [&](const ast::Expr& e) {
+    const bool takes = e.kind == ast::Expr::Kind::Index && e.args[0].get() == &call && e.subscripts.size() == 1;
+    const ast::Expr* i = takes ? e.subscripts[0].index.get() : nullptr;
+    return i && i->kind == ast::Expr::Kind::Int && i->text == "0";
+  });
+  auto made = valueGradient(context, taker ? taker->span : call.span, values[0]->span, values[1]->span);
+  if (!made) return Help{said, {}};
+  if (!taker) made->edits[0].replacement = "(" + made->edits[0].replacement + ",)";
+  return made;
+}
+
 namespace {
 
 using ExprKind = ast::Expr::Kind;
