@@ -52,6 +52,8 @@ class Assignments {
   Span keywordOf(const Binding& binding) const;
   /// Makes a variable of the parameter of the function at hand; said once for each.
   std::optional<Edit> asVariable(const Binding& binding, const ast::Expr& name) const;
+  /// The same of the variable of a loop.
+  std::optional<Help> loopVariable(const Binding& binding, const ast::Expr& name);
   /// One `.field` or `[index]` of a target: the place of an element in a tree, or the subscripts of a tensor.
   struct Access {
     Span span;

@@ -12,6 +12,8 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/SourceText.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
@@ -121,6 +123,27 @@ bool namesDevice(const Ty& t) {
 }
 }  // namespace
 
+namespace {
+/// Whether nothing in the function at hand, or the script, reads what the pattern binds.
+bool isUnread(Context& context, const ast::Pattern& p) {
+  const ast::File* file = context.frame().unit->file;
+  const ast::Stmt* function = file ? statementAround(*file, p.span, {StmtKind::Fn}) : nullptr;
+  if (!file) return false;
+  const NameSet names = namesOf(p);
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Name && names.contains(e.text));
+    return true;
+  };
+  if (function)
+    visitor.visit(*function);
+  else
+    visitor.visit(*file);
+  return !found;
+}
+}  // namespace
+
 void Bindings::bindLet(const ast::Stmt& s, Val value) {
   std::shared_ptr<const Ty> declared;
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.span, "this has no value to bind");
@@ -177,7 +200,7 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
     if (pair) d.help(pair->text, pair->edits);
     const bool firstAlone = !pair && value.is(Val::Kind::Tensor) && p.elements.size() == 2 && written != nullptr &&
                             written->kind == ast::Expr::Kind::Call && !p.elements[0].isTuple &&
-                            p.elements[1].name.text == "_";
+                            (p.elements[1].name.text == "_" || isUnread(context_, p.elements[1]));
     if (firstAlone) d.help("it gives one value, not a pair", {{p.span, p.elements[0].name.text}});
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;

@@ -169,7 +169,8 @@ class Loader {
     };
     visitor.onExpression = [&](const ast::Expr& e) {
       uses += isLoader(e) ? 1 : 0;
-      const ast::Expr* of = isCalled(e, "len") ? e.arguments[0].value.get() : nullptr;
+      // `len(loader)`, or what that has been mended to.
+      const ast::Expr* of = isCalled(e, "len") ? e.arguments[0].value.get() : firstDim(e);
       if (of && isLoader(*of)) {
         edits_.push_back({e.span, "(" + tensors_[0] + ".shape[0] // " + text(options_.size->span) + ")"});
         ++known;
@@ -182,6 +183,12 @@ class Loader {
     visitor.visit(file_);
     if (!name.empty()) edits_.push_back(syntax::removed(context_.sources, s->span));
     return uses == known;
+  }
+  /// `x` of `x.shape[0]`; null for another expression.
+  static const ast::Expr* firstDim(const ast::Expr& e) {
+    const bool reads = e.kind == ExprKind::Index && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "shape";
+    const ast::Expr* i = reads && e.subscripts.size() == 1 ? e.subscripts[0].index.get() : nullptr;
+    return i && i->kind == ExprKind::Int && i->text == "0" ? e.args[0]->args[0].get() : nullptr;
   }
   static Span targetOf(const ast::Stmt& s) { return s.target ? s.target->span : Span{}; }
 
@@ -210,15 +217,15 @@ class Loader {
     if (each.isTuple && each.elements.size() != tensors_.size()) return false;
     std::string taken;
     for (const std::string& t : tensors_) taken += (taken.empty() ? "" : ", ") + t + "[" + name + "]";
-    const bool several = each.isTuple || tensors_.size() > 1;
-    if (several) taken = "(" + taken + (tensors_.size() == 1 ? ",)" : ")");
+    const bool one = each.isTuple && tensors_.size() == 1;  // `for (xb,) in loader`
+    if (tensors_.size() > 1) taken = "(" + taken + ")";
     const std::string batches = batchesCalled() + "(" + tensors_[0] + ".shape[0], size: " + text(options_.size->span) +
                                 (options_.shuffles ? ")" : ", shuffle: false)");
     const std::string head = counts ? "(" + text(all.elements[0].span) + ", " + name + ") in enumerate(" + batches + ")"
                                     : name + " in " + batches;
     edits_.push_back({Span{all.span.file, all.span.begin, loop.lo->span.end}, head});
-    edits_.push_back(
-        syntax::lineBefore(context_.sources, loop.body.statements[0]->span, "let " + text(each.span) + " = " + taken));
+    edits_.push_back(syntax::lineBefore(context_.sources, loop.body.statements[0]->span,
+                                        "let " + text(one ? each.elements[0].span : each.span) + " = " + taken));
     return true;
   }
   /// A script often has a name of its own that is that of the module.

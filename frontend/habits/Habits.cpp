@@ -18,6 +18,7 @@
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/LossScaling.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/Schedules.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/habits/TypeTests.h"
@@ -42,7 +43,8 @@ using ExprKind = ast::Expr::Kind;
 std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   if (auto loops = batchedLoops(context_, scopes_, call)) return loops;
   if (auto training = unscaledTraining(context_, call)) return training;
-  if (auto gradient = tupleOfGradient(context_, call)) return gradient;
+  if (auto rate = scheduledRate(context_, call)) return rate;
+  if (auto gradient = tupleOfGradient(context_, scopes_, call)) return gradient;
   return typeTest(context_, scopes_, call);
 }
 

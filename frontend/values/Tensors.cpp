@@ -2,6 +2,8 @@
 #include "frontend/values/Tensors.h"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -110,6 +112,21 @@ void Tensors::adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool
   if (ir::Value* t = tensorOf(operands[0], expected->dtype)) operands[0] = Val::ofTensor(t, operands[0].span);
 }
 
+namespace {
+/// The number that a text holds, as TL writes it: `float("-inf")`, `int("3")`. Empty for none.
+std::string numberIn(const std::string& text) {
+  const std::string sign = text.starts_with('-') ? "-" : "";
+  std::string rest = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  std::ranges::transform(rest, rest.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  if (rest == "inf" || rest == "infinity") return sign + "inf";
+  if (rest == "nan") return "nan";
+  double value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  const bool plain = !rest.empty() && std::isdigit(static_cast<unsigned char>(rest[0])) != 0;
+  return plain && error == std::errc() && end == rest.data() + rest.size() ? sign + rest : "";
+}
+}  // namespace
+
 ir::Value* Tensors::tensorOf(const Val& v, std::optional<DType> hint) {
   const ir::Loc outer = context_.b().loc();  // what is made of the tensor belongs to the whole
   if (v.span.valid()) context_.at(v.span);
@@ -213,7 +230,12 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
       array.kind = Val::Kind::Array;
       return constantTensor(array, DType::I64, {static_cast<int64_t>(v.elems.size())});
     }
-    default: context_.error(Code::E0203, v.span, "expected a tensor or a number, not " + describe(v)); return nullptr;
+    default: {
+      auto d = context_.error(Code::E0203, v.span, "expected a tensor or a number, not " + describe(v));
+      if (const std::string number = v.is(Val::Kind::String) ? numberIn(v.text) : ""; !number.empty())
+        d.help("a number is written without quotes", {{v.span, number}});
+      return nullptr;
+    }
   }
 }
 

@@ -36,20 +36,28 @@ class Rounds {
         mended_(source_.text()) {}
 
   void run() {
+    if (mend()) report();
+  }
+  /// Makes the edits, round by round; whether a script without errors comes of it.
+  bool mend() {
     std::vector<OwnedEdit> edits;
     collect(session_.diags(), script_, 0, edits);
     for (int round = 1; round <= kMostRounds && !edits.empty(); ++round) {
-      const std::string before = mended_.now();
+      last_ = mended_.now();
       mended_.apply(std::move(edits));
-      if (mended_.now() == before) return;
+      if (mended_.now() == last_) return false;
       edits.clear();
       Session trial(options_);
       const std::optional<uint32_t> file = trial.addText(source_.name(), mended_.now());
-      if (!file || !compiled(trial, *file)) return;
-      if (trial.diags().ok()) return report();
+      if (!file || !compiled(trial, *file)) return false;
+      last_ = mended_.now();
+      if (trial.diags().ok()) return true;
       collect(trial.diags(), *file, round, edits);
     }
+    return false;
   }
+  /// The text of the last round that could be read.
+  const std::string& last() const { return last_; }
 
  private:
   static bool compiled(Session& trial, uint32_t file) {
@@ -153,6 +161,7 @@ class Rounds {
   const SourceFile& source_;
   SessionOptions options_;
   MendedText mended_;
+  std::string last_;
   std::vector<Finding> findings_;
 };
 
@@ -164,6 +173,15 @@ void reportBehind(Session& session) {
   if (std::any_of(session.diags().all().begin(), session.diags().all().end(), isPlacement)) return;
   if (session.sources().file(*session.script()).text().size() > kMostBytes) return;
   Rounds(session, *session.script()).run();
+}
+
+std::string mendedScript(Session& session) {
+  if (!session.script()) return "";
+  const std::string_view text = session.sources().file(*session.script()).text();
+  if (text.size() > kMostBytes || session.diags().ok()) return std::string(text);
+  Rounds rounds(session, *session.script());
+  rounds.mend();
+  return rounds.last().empty() ? std::string(text) : rounds.last();
 }
 
 }  // namespace tenc::tool
