@@ -92,7 +92,8 @@ bool printForeignCall(const std::string& name, const std::string& word) {
   return true;
 }
 
-/// What TL has in place of a name of NumPy, PyTorch, JAX or Python; false for one that nobody knows.
+}  // namespace
+
 bool printForeign(const std::string& name) {
   const std::string word = name.substr(name.rfind('.') + 1);
   const syntax::Familiar* module = syntax::familiarName(name.substr(0, name.find('.')));
@@ -111,8 +112,6 @@ bool printForeign(const std::string& name) {
   if (!printOperation(replacement)) printKeyword(replacement);
   return true;
 }
-
-}  // namespace
 
 int explainCommand(Session& session, const CommandLine& line) {
   if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;
