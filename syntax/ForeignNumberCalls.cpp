@@ -263,7 +263,6 @@ constexpr ForeignCall kCalls[] = {
     {.call = "divmod(a, b)", .text = "({a} // {b}, {a} % {b})", .form = kPrefixed},
     {.call = "round(x, !decimals)",
      .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
-     .form = kPrefixed,
      .apart = true,
      .help = kDecimals},
     {.call = "around(x, !decimals)",

@@ -97,7 +97,16 @@ class WordHelper : private SyntaxView {
       end = span(*behindWord(n)).end;
     }
     const Span whole = position(wordSpan().begin, end);
-    if (const auto instead = importedInstead(module, names)) return replacedBy(whole, *instead);
+    if (const auto instead = importedInstead(module, names)) {
+      std::vector<Edit> edits = replacedBy(whole, *instead);
+      // What is drawn by it depends on the library.
+      const bool draws = std::ranges::find(names, "random") != names.end();
+      for (ssize_t m = n; draws && !renamed && behindWord(m); ++m) {
+        if (is(m, T::NAME) && is(m + 1, T::DOT) && !is(m - 1, T::DOT) && behindWord(m)->getText() == "random")
+          edits.push_back({span(*behindWord(m)), module + ".random"});
+      }
+      return edits;
+    }
     if (all && names.empty()) return {{whole, "import " + module}};
     if (renamed || names.empty()) return {};
     std::string text = "import " + module + ":";

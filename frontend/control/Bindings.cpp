@@ -110,7 +110,12 @@ void Bindings::lowerLet(const ast::Stmt& s) {
     expected = std::make_shared<Ty>(types_.resolve(*s.type, g));
   }
   Val value = s.value ? expressions_.eval(*s.value, expected.get()) : context_.lost();
-  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to bind");
+  if (value.is(Val::Kind::Unit)) {
+    auto d = context_.error(Code::E0203, s.value->span, "this has no value to bind");
+    const bool empty = s.value->kind == ast::Expr::Kind::Block && s.value->blocks[0].statements.empty();
+    if (empty) d.help(std::string(syntax::formHelp(syntax::Form::Dictionary)) + "; `bincount` counts integers");
+    value = d;
+  }
   bindLet(s, std::move(value));
 }
 

@@ -271,6 +271,20 @@ std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const 
               {{Span{args.callee.file, args.callee.end, args.span.end}, " { " + text + " }"}}};
 }
 
+std::optional<Help> eachPart(Context& context, Span argument) {
+  const ast::File* file = fileOf(context);
+  const auto isMapped = [](const ast::Expr& e) {
+    const bool called = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Call;
+    const ast::Expr* made = called ? e.args[0].get() : nullptr;
+    return made && made->args[0]->text == "vmap" && made->arguments.size() == 1 && made->arguments[0].value;
+  };
+  const ast::Expr* call = file ? expressionAround(*file, argument, isMapped) : nullptr;
+  if (!call) return std::nullopt;
+  std::string text = "map_leaves(" + textOf(context, call->args[0]->arguments[0].value->span);
+  for (const ast::Argument& a : call->arguments) text += ", " + textOf(context, a.span);
+  return Help{"`map_leaves` takes each part of a tree", {{call->span, text + ")"}}};
+}
+
 std::optional<Help> annotatedPlace(Context& context, Span argument) {
   const ast::File* file = fileOf(context);
   const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;

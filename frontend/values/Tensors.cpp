@@ -13,6 +13,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
@@ -45,8 +46,12 @@ bool Tensors::arrayShape(const Val& v, ir::Dims& shape, std::optional<DType>& dt
     ir::Dims s;
     if (!arrayShape(e, s, dtype, allStatic, anyTree)) return false;
     if (!first && s != inner && !anyTree) {
-      context_.error(Code::E0202, e.span,
-                     "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
+      auto d =
+          context_.error(Code::E0202, e.span,
+                         "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
+      // Rows of numbers are rather meant to be of one length.
+      if (!std::ranges::all_of(v.elems, [](const Val& part) { return part.is(Val::Kind::Array); }))
+        d.help("values of different shapes are held by a tuple", asTuple(context_.sources, v.span));
       return false;
     }
     inner = s;

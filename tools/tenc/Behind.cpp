@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 16;
 constexpr int kMostRounds = 8;
+constexpr int kMostOfFix = 40;
 constexpr size_t kMostSaid = 3;
 
 /// An error with an edit, of the user's text or of what became of it.
@@ -36,13 +37,13 @@ class Rounds {
         mended_(source_.text()) {}
 
   void run() {
-    if (mend()) report();
+    if (mend(kMostRounds)) report();
   }
   /// Makes the edits, round by round; whether a script without errors comes of it.
-  bool mend() {
+  bool mend(int most) {
     std::vector<OwnedEdit> edits;
     collect(session_.diags(), script_, 0, edits);
-    for (int round = 1; round <= kMostRounds && !edits.empty(); ++round) {
+    for (int round = 1; round <= most && !edits.empty(); ++round) {
       last_ = mended_.now();
       mended_.apply(std::move(edits));
       if (mended_.now() == last_) return false;
@@ -180,7 +181,7 @@ std::string mendedScript(Session& session) {
   const std::string_view text = session.sources().file(*session.script()).text();
   if (text.size() > kMostBytes || session.diags().ok()) return std::string(text);
   Rounds rounds(session, *session.script());
-  rounds.mend();
+  rounds.mend(kMostOfFix);
   return rounds.last().empty() ? std::string(text) : rounds.last();
 }
 
