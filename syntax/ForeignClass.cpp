@@ -212,8 +212,38 @@ class Reader {
     }
     return false;
   }
+  /// Whether an object of the class has two names, or stands in a list: a change would be seen through both.
+  bool isShared() const {
+    std::vector<std::string> objects;
+    for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
+      const size_t end = std::min(text_.find('\n', at), text_.size());
+      const std::string_view line = content({at, end});
+      const size_t equals = line.find('=');
+      if (equals == line.npos || (at >= decorated_ && at < last_)) continue;
+      const std::string_view value = trimmed(line.substr(equals + 1));
+      if (value.starts_with(std::string(name_) + "(")) {
+        std::string_view name = trimmed(line.substr(0, equals));
+        for (const std::string_view word : {"let ", "var "})
+          if (name.starts_with(word)) name = trimmed(name.substr(4));
+        objects.emplace_back(name);
+      }
+    }
+    for (const std::string& object : objects) {
+      for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
+        const std::string_view line = content({at, std::min(text_.find('\n', at), text_.size())});
+        const size_t equals = line.find('=');
+        if (equals != line.npos && trimmed(line.substr(equals + 1)) == object) return true;
+        for (const std::string& held :
+             {"append(" + object, "[" + object + ",", ", " + object + "]", "[" + object + "]"})
+          if (line.find(held) != line.npos) return true;
+      }
+    }
+    return false;
+  }
+
   /// Whether a function outside of the class calls what changes an object: it would keep the change to itself.
   bool isChangedElsewhere() const {
+    if (!changing_.empty() && isShared()) return true;
     for (const std::string& method : changing_) {
       const std::string call = "." + method + "(";
       for (const Method& m : methods_)

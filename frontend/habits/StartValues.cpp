@@ -29,18 +29,28 @@ std::optional<Help> extremeStart(Context& context, Span none) {
   const bool assigns = s->kind == StmtKind::Assign && s->op == "=" && s->target->kind == ExprKind::Name;
   if (!assigns && (s->kind != StmtKind::Var && s->kind != StmtKind::Let)) return std::nullopt;
   const std::string& name = assigns ? s->target->text : s->pattern.name.text;
-  bool below = false, above = false;  // the values that it is replaced by
+  const auto isIt = [&](const ast::ExprPtr& x) { return x->kind == ExprKind::Name && x->text == name; };
+  const auto isNone = [&](const ast::ExprPtr& x) {
+    const bool compares = x->kind == ExprKind::Binary && x->text == "==" && isIt(x->args[0]);
+    return (x->kind == ExprKind::Bool && !x->boolean) || (compares && x->args[1]->text == "None");
+  };
+  // Only `best is None or x < best` does the same for an infinity: what else asks for a value first would not.
+  bool below = false, above = false, otherwise = false;
+  const ast::Expr* chosen = nullptr;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Binary || (e.text[0] != '<' && e.text[0] != '>')) return true;
-    const auto isIt = [&](const ast::ExprPtr& x) { return x->kind == ExprKind::Name && x->text == name; };
+    if (e.kind != ExprKind::Binary) return true;
+    if (e.text == "or" && isNone(e.args[0])) chosen = e.args[1].get();
+    otherwise = otherwise || (e.text == "!=" && isIt(e.args[0]) && e.args[1]->text == "None");
+    if (e.text[0] != '<' && e.text[0] != '>') return true;
     const bool left = isIt(e.args[0]), right = isIt(e.args[1]);
     if (left == right) return true;
+    otherwise = otherwise || chosen != &e;
     (right == (e.text[0] == '<') ? below : above) = true;
     return true;
   };
   visitor.visit(*file);
-  if (below == above) return std::nullopt;
+  if (below == above || otherwise) return std::nullopt;
   const std::string start = below ? "inf" : "-inf";
   return Help{"a variable always has a value: one that keeps the " + std::string(below ? "least" : "greatest") +
                   " starts from `" + start + "`",
