@@ -186,7 +186,6 @@ constexpr Familiar kNames[] = {
                  .pattern = "$1.take(#3, axis: #2)",
                  .example = "let x = ones([2, 3])\nprint(x.index_select(1, [0, 2]))\n"}}}},
     {.name = "scatter_add", .help = "add at indices with `scatter(x, i, u, axis: 0, reduce: \"add\")`"},
-    {.name = "allclose", .help = "write `all(abs(a - b) <= 1e-8 + 1e-5 * abs(b))`"},
     {.name = "array_equal", .help = "write `all(a == b)`", .calls = {{{.operands = 2, .pattern = "all($1 == $2)"}}}},
     {.name = "random", .replacement = "rand", .prefix = true},
     {.name = "manual_seed", .replacement = "seed"},

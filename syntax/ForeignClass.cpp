@@ -71,28 +71,56 @@ struct Line {
 struct Size {
   std::string field, value;
 };
-using Field = std::pair<std::string, std::string>;  ///< with its value
+struct Field {
+  std::string name, value;
+  std::string type{};  ///< empty where a letter stands for it
+};
 
 class Reader {
  public:
-  Reader(std::string_view text, size_t begin) : text_(text), at_(begin) { own_ = columnOf(begin); }
+  Reader(std::string_view text, size_t begin) : text_(text), begin_(begin), at_(begin) { own_ = columnOf(begin); }
 
-  std::optional<ClassAsStruct> read() {
-    if (!header()) return std::nullopt;
-    while (const auto line = next()) {
-      const std::string_view s = content(*line);
-      if (s.starts_with("\"\"\"") || s.starts_with("'''")) {
-        if (s.size() < 6 || s.find(s.substr(0, 3), 3) == std::string_view::npos) return std::nullopt;
-        continue;
-      }
-      if (s.starts_with('#')) continue;
-      if (!s.starts_with("def ") || !method(*line)) return std::nullopt;
-    }
-    if (fields_.empty() || fields_.size() > kMostFields) return std::nullopt;
-    return ClassAsStruct{last_, written()};
+  ClassAsStruct read() {
+    const bool known =
+        header() && members() && !fields_.empty() && fields_.size() <= kMostFields && !isChangedElsewhere();
+    if (!known) return {0, 0, "", changesItself()};
+    return {decorated_, last_, written(), !changing_.empty()};
   }
 
  private:
+  bool members() {
+    while (const auto line = next()) {
+      const std::string_view s = content(*line);
+      if (s.starts_with("\"\"\"") || s.starts_with("'''")) {
+        if (s.size() < 6 || s.find(s.substr(0, 3), 3) == std::string_view::npos) return false;
+        continue;
+      }
+      if (s.starts_with('#') || (!network_ && typedField(s))) continue;
+      if (!s.starts_with("def ") || !method(*line)) return false;
+    }
+    return true;
+  }
+
+  /// `lr: float = 0.1` of a class that holds values alone.
+  bool typedField(std::string_view s) {
+    const std::string name(wordAt(s));
+    const size_t equals = s.find('=');
+    const std::string_view rest = trimmed(s.substr(name.size()));
+    if (name.empty() || !rest.starts_with(':')) return false;
+    const std::string_view type =
+        trimmed(s.substr(s.find(':') + 1, equals == s.npos ? s.npos : equals - s.find(':') - 1));
+    const auto known = std::ranges::find(kTypes, type, &std::pair<std::string_view, std::string_view>::first);
+    if (known == std::end(kTypes)) return false;
+    std::string value = equals == s.npos ? "" : std::string(trimmed(s.substr(equals + 1)));
+    if (value == "True" || value == "False") value = value == "True" ? "true" : "false";
+    made_ +=
+        (made_.empty() ? "" : ", ") + name + ": " + std::string(known->second) + (value.empty() ? "" : " = " + value);
+    fields_.push_back({name, name, std::string(known->second)});
+    return true;
+  }
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"float", "f32"}, {"int", "i64"}, {"bool", "bool"}};
+
   size_t columnOf(size_t at) const { return at - (text_.substr(0, at).rfind('\n') + 1); }  // npos + 1: the first line
   /// Without a comment behind it.
   std::string_view content(const Line& l) const {
@@ -151,8 +179,85 @@ class Reader {
     s = trimmed(s.substr(6));
     name_ = wordAt(s);
     s = trimmed(s.substr(name_.size()));
+    network_ = s.starts_with('(') && s.ends_with("Module):");
+    decorated_ = at_;
+    if (at_ > own_ + 1) {
+      const size_t before = text_.rfind('\n', at_ - own_ - 2) + 1;  // npos + 1: the first line
+      const std::string_view mark = trimmed(text_.substr(before, at_ - own_ - 1 - before));
+      if (mark.starts_with("@dataclass") || mark.starts_with("@dataclasses.dataclass")) decorated_ = before + own_;
+    }
     at_ = end + 1;
-    return !name_.empty() && s.starts_with('(') && s.ends_with("Module):");
+    return !name_.empty() && (network_ || s == ":" || s == "():" || s == "(object):");
+  }
+
+  /// Whether a line sets a field: `self.n += 1`, `self.x[i] = y`.
+  static bool setsField(std::string_view line) {
+    if (!line.starts_with("self.")) return false;
+    line = line.substr(5);
+    line = trimmed(line.substr(wordAt(line).size()));
+    if (line.starts_with('[') && line.find(']') != line.npos) line = trimmed(line.substr(line.find(']') + 1));
+    if (!line.empty() && std::string_view("+-*/").find(line[0]) != line.npos)
+      line.remove_prefix(line.starts_with("//") ? 2 : 1);
+    return line.starts_with('=') && !line.starts_with("==");
+  }
+  /// Whether a method sets fields, in what is not known as a whole.
+  bool changesItself() {
+    bool inside = false;
+    for (size_t at = text_.find('\n', begin_); at != text_.npos; at = text_.find('\n', at + 1)) {
+      const Line l{at + 1, std::min(text_.find('\n', at + 1), text_.size())};
+      const std::string_view s = text_.substr(l.begin, l.end - l.begin);
+      if (!trimmed(s).empty() && s.find_first_not_of(" \t") <= own_) break;
+      if (content(l).starts_with("def ")) inside = !content(l).starts_with("def __init__");
+      if (inside && setsField(content(l))) return true;
+    }
+    return false;
+  }
+  /// Whether an object of the class has two names, or stands in a list: a change would be seen through both.
+  bool isShared() const {
+    std::vector<std::string> objects;
+    for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
+      const size_t end = std::min(text_.find('\n', at), text_.size());
+      const std::string_view line = content({at, end});
+      const size_t equals = line.find('=');
+      if (equals == line.npos || (at >= decorated_ && at < last_)) continue;
+      const std::string_view value = trimmed(line.substr(equals + 1));
+      if (value.starts_with(std::string(name_) + "(")) {
+        std::string_view name = trimmed(line.substr(0, equals));
+        for (const std::string_view word : {"let ", "var "})
+          if (name.starts_with(word)) name = trimmed(name.substr(4));
+        objects.emplace_back(name);
+      }
+    }
+    for (const std::string& object : objects) {
+      for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
+        const std::string_view line = content({at, std::min(text_.find('\n', at), text_.size())});
+        const size_t equals = line.find('=');
+        if (equals != line.npos && trimmed(line.substr(equals + 1)) == object) return true;
+        for (const std::string& held :
+             {"append(" + object, "[" + object + ",", ", " + object + "]", "[" + object + "]"})
+          if (line.find(held) != line.npos) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether a function outside of the class calls what changes an object: it would keep the change to itself.
+  bool isChangedElsewhere() const {
+    if (!changing_.empty() && isShared()) return true;
+    for (const std::string& method : changing_) {
+      const std::string call = "." + method + "(";
+      for (const Method& m : methods_)
+        if (m.body.find("self" + call) != std::string::npos) return true;
+      bool inFunction = false;
+      for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
+        const std::string_view line = text_.substr(at, text_.find('\n', at) - at);
+        if (at >= decorated_ && at < last_) continue;
+        const bool outermost = !line.empty() && line[0] != ' ' && line[0] != '\t' && line[0] != '}';
+        if (outermost) inFunction = line.starts_with("def ") || line.starts_with("fn ") || line.starts_with("class ");
+        if (inFunction && line.find(call) != line.npos) return true;
+      }
+    }
+    return false;
   }
 
   /// The parameters behind `self`, without types; nothing where there is no `self`.
@@ -177,20 +282,30 @@ class Reader {
     if (open == std::string::npos || close == std::string::npos || head.back() != ':') return false;
     const std::string_view list = std::string_view(head).substr(open + 1, close - open - 1);
     const bool makes = name == "__init__";
-    const auto taken = parameters(list, makes);
-    if (!taken || (!makes && name.starts_with("__"))) return false;
+    const auto taken = parameters(list, makes && network_);
+    if (!taken || (!makes && name.starts_with("__") && name != "__call__")) return false;
     if (makes) {
       made_ = *taken;
       return constructor(line.indent);
     }
-    std::string text;
+    std::string text, first;
+    bool changes = false, gives = false;
     while (const auto body = peek()) {
       if (body->indent <= line.indent) break;
       next();
       const size_t from = body->begin + std::min(body->indent, line.indent - own_);
+      if (text.empty()) first = std::string(text_.substr(from, body->begin + body->indent - from));
       text += "\n" + std::string(text_.substr(from, body->end - from));
+      changes = changes || setsField(content(*body));
+      gives = gives || content(*body).starts_with("return");
     }
-    methods_.push_back({name == "forward" ? "call" : std::string(name), *taken, text});
+    if (changes && (network_ || gives)) return false;
+    if (changes) {
+      text = "\n" + first + "var self = self" + text + "\n" + first + "self";
+      changing_.push_back(std::string(name));
+    }
+    methods_.push_back(
+        {(name == "forward" && network_) || name == "__call__" ? "call" : std::string(name), *taken, text});
     return !text.empty();
   }
 
@@ -204,14 +319,21 @@ class Reader {
         continue;
       }
       const auto set = assigned(s);
-      if (!set || namesNoSize(set->second)) return false;
-      if (isSize(set->second))
-        sizes_.push_back({set->first, set->second});
+      if (!set) return false;
+      if (!network_ && !isValue(set->value)) return false;
+      if (network_ && namesNoSize(set->value)) return false;
+      if (network_ && isSize(set->value))
+        sizes_.push_back({set->name, set->value});
       else
         fields_.push_back(*set);
     }
-    return std::all_of(fields_.begin(), fields_.end(),
-                       [](const Field& f) { return f.second.ends_with(')') || f.second.starts_with("if "); });
+    return !network_ || std::all_of(fields_.begin(), fields_.end(), [](const Field& f) {
+      return f.value.ends_with(')') || f.value.starts_with("if ");
+    });
+  }
+  /// What a field may hold: no text, and nothing that grows or has no value.
+  static bool isValue(std::string_view value) {
+    return !value.empty() && value != "None" && std::string_view("[{\"'").find(value[0]) == value.npos;
   }
 
   /// The field and the value of `self.f = v`; nothing for another statement.
@@ -232,7 +354,7 @@ class Reader {
     while (const auto line = peek()) {
       if (line->indent <= indent) break;
       const auto field = assigned(logical(*next()));
-      if (!field || isSize(field->second)) return std::nullopt;
+      if (!field || isSize(field->value)) return std::nullopt;
       set.push_back(*field);
     }
     return set;
@@ -249,21 +371,21 @@ class Reader {
     }
     if (!then || !otherwise || mentions(condition, "self")) return false;
     const auto named = [](std::vector<Field>& list, const std::string& name) {
-      return std::find_if(list.begin(), list.end(), [&](const Field& f) { return f.first == name; });
+      return std::find_if(list.begin(), list.end(), [&](const Field& f) { return f.name == name; });
     };
     for (const Field& f : *otherwise) {
-      const auto before = named(fields_, f.first);
+      const auto before = named(fields_, f.name);
       if (before != fields_.end()) fields_.erase(before);
       fields_.push_back(f);
     }
     for (const Field& f : *then) {
-      const auto before = named(fields_, f.first);
+      const auto before = named(fields_, f.name);
       if (before == fields_.end()) return false;
-      before->second = "if " + condition + " { " + f.second + " } else { " + before->second + " }";
+      before->value = "if " + condition + " { " + f.value + " } else { " + before->value + " }";
     }
     // What the other branch alone sets has no value in this one.
     return std::all_of(otherwise->begin(), otherwise->end(), [&](const Field& f) {
-      return std::any_of(then->begin(), then->end(), [&](const Field& t) { return t.first == f.first; });
+      return std::any_of(then->begin(), then->end(), [&](const Field& t) { return t.name == f.name; });
     });
   }
 
@@ -319,15 +441,22 @@ class Reader {
       values += (values.empty() ? "" : ", ") + size.value;
     }
     for (size_t i = 0; i < fields_.size(); ++i) {
-      const std::string comma = i == 0 ? "" : ", ", type(1, static_cast<char>('A' + i));
-      types += comma + type + (isFunction(fields_[i].second) ? ": fn" : ": tree");
-      declared += comma + fields_[i].first + ": " + type;
-      built += "    " + fields_[i].first + ": " + fields_[i].second + ",\n";
+      const Field& f = fields_[i];
+      const std::string comma = i == 0 ? "" : ", ";
+      std::string type = f.type;
+      if (type.empty()) {
+        type = std::string(1, static_cast<char>('A' + i));
+        types +=
+            (types.empty() || types.ends_with(", ") ? "" : ", ") + type + (isFunction(f.value) ? ": fn" : ": tree");
+      }
+      declared += comma + f.name + ": " + type;
+      built += "    " + f.name + ": " + f.value + ",\n";
     }
     std::string maker = snakeCase(name_);
     if (mentions(text_, maker)) maker = "new_" + maker;
     const std::string name(name_);
-    return "struct " + name + "[" + types + "] { " + declared + " }\n\nfn " + maker + "(" + made_ + ") = " + name +
+    if (!types.empty()) types = "[" + types + "]";
+    return "struct " + name + types + " { " + declared + " }\n\nfn " + maker + "(" + made_ + ") = " + name +
            (values.empty() ? "" : "[" + values + "]") + " {\n" + built + "}" + methods();
   }
 
@@ -343,13 +472,15 @@ class Reader {
   }
 
   std::string_view text_, name_;
-  size_t at_ = 0, own_ = 0, last_ = 0;
+  size_t begin_ = 0, at_ = 0, own_ = 0, last_ = 0, decorated_ = 0;
+  bool network_ = false;  ///< a module of PyTorch: sizes are dims of its type
   struct Method {
     std::string name, parameters, body;
   };
   std::vector<Size> sizes_;
   std::vector<Field> fields_;
   std::vector<Method> methods_;
+  std::vector<std::string> changing_;  ///< the names of those that give the changed object
   std::string made_;
 };
 
@@ -365,6 +496,6 @@ std::string snakeCase(std::string_view name) {
   return snake;
 }
 
-std::optional<ClassAsStruct> classAsStruct(std::string_view text, size_t begin) { return Reader(text, begin).read(); }
+ClassAsStruct classAsStruct(std::string_view text, size_t begin) { return Reader(text, begin).read(); }
 
 }  // namespace tenc::syntax

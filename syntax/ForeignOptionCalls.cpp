@@ -12,14 +12,18 @@ constexpr std::string_view kValues = "`svd` gives all three factors, of which th
 constexpr std::string_view kMasked = "what a mask leaves out is chosen by `where`";
 constexpr std::string_view kStart = "the start is one more operand";
 constexpr std::string_view kLossOf = "a loss is a function of the module `nn`";
-constexpr std::string_view kNoFft = "TL has no FFT; a convolution is `conv1d(x, w)`";
+constexpr std::string_view kNoFft =
+    "TL has no complex numbers and no FFT: a convolution is `conv1d(x, w)`, and docs/not-yet.md has the spectrum of a "
+    "short "
+    "signal as two products";
 constexpr std::string_view kTables = "a table of numbers is read by `load_csv(path)`, which skips a first row of names";
 constexpr std::string_view kWeighted = "weights multiply what is summed";
 constexpr std::string_view kShuffled =
     "rows are shuffled by `x[permutation(x.shape[0])]`, and cut by `split(x, [8, 2])`";
-constexpr std::string_view kGiven = "a gradient is that of a function: `grad(f)(x)`";
 constexpr std::string_view kConverts = "a dtype converts: `f32(x)`";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
+constexpr std::string_view kPeriod =
+    "`interp(x, xp, fp)` has no period: give it `x % period`, and a table that goes around once";
 constexpr std::string_view kOneRow =
     "`conv1d(x, w)` takes [batch, channels, length], and does not turn the weights round, as a convolution does";
 
@@ -58,7 +62,34 @@ constexpr ForeignCall kCalls[] = {
     {.call = "ravel(x, !order=\"F\")", .text = "", .help = kRows},
     {.call = "flatten(x, !order=\"C\")", .text = "flatten({x})", .apart = true, .help = kRows},
     {.call = "flatten(x, !order=\"F\")", .text = "", .apart = true, .help = kRows},
-    {.call = "reshape(x, shape, !order=\"F\")", .text = "", .apart = true, .help = kRows},
+    {.call = "reshape(x, shape, !order=\"C\")", .text = "reshape({x}, {#shape})", .apart = true, .help = kRows},
+    {.call = "reshape(x, a, b, !order=\"C\")", .text = "reshape({x}, [{a}, {b}])", .apart = true, .help = kRows},
+    {.call = "reshape(x, +shape, !order=\"F\")",
+     .text = "reshape({x}.T, [{shape}])",
+     .apart = true,
+     .help = kRows,
+     .rank = 2},
+    {.call = "reshape(x, %shape, !order=\"F\")",
+     .text = "reshape({x}, [{shape.1}, {shape.0}]).T",
+     .apart = true,
+     .help = kRows,
+     .rank = 1},
+    {.call = "reshape(x, %shape, !order=\"F\")",
+     .text = "reshape({x}.T, [{shape.1}, {shape.0}]).T",
+     .apart = true,
+     .help = kRows,
+     .rank = 2},
+    {.call = "reshape(x, a, b, !order=\"F\")",
+     .text = "reshape({x}, [{b}, {a}]).T",
+     .apart = true,
+     .help = kRows,
+     .rank = 1},
+    {.call = "reshape(x, a, b, !order=\"F\")",
+     .text = "reshape({x}.T, [{b}, {a}]).T",
+     .apart = true,
+     .help = kRows,
+     .rank = 2},
+    {.call = "reshape(*, !order)", .text = "", .apart = true, .help = kRows},
     {.call = "roll(x, shift, axis)", .text = "roll({x}, {shift}<, axis: {axis}>)", .form = kNumPy},
     {.call = "rot90(x)", .text = "flip({x}.T, axis: 0)", .rank = 2},
     {.call = "array_split(*, **)", .text = "", .help = "parts of different sizes are listed: `split(x, [3, 2])`"},
@@ -124,19 +155,6 @@ constexpr ForeignCall kCalls[] = {
      .help = kWeighted,
      .rank = 2},
     {.call = "average(x, !axis, !weights)", .text = "", .form = kNumPy, .help = kWeighted},
-    {.call = "isclose(a, b, !rtol, !atol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= {atol} + {rtol} * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "isclose(a, b, !rtol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= 1e-8 + {rtol} * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "isclose(a, b, !atol)",
-     .text = "({a} == {b} or isfinite({b}) and abs({a} - {b}) <= {atol} + 1e-5 * abs({b}))",
-     .help = "a tolerance is written out"},
-    {.call = "allclose(a, b, !equal_nan=true)",
-     .text =
-         "all({a} == {b} or isnan({a}) and isnan({b}) or isfinite({b}) and abs({a} - {b}) <= 1e-8 + 1e-5 * abs({b}))",
-     .help = "a tolerance is written out"},
     {.call = "softmax(x, dim, !dtype)",
      .text = "softmax({dtype}({x})<, axis: {dim}>)",
      .apart = true,
@@ -221,11 +239,10 @@ constexpr ForeignCall kCalls[] = {
      .help = kOneRow,
      .rank = 1},
     {.call = "convolve(*, **)", .text = "", .form = kNumPy, .help = kOneRow},
-    {.call = "interp(*, **)",
-     .text = "",
-     .help =
-         "a table is read between its points: `let i = clamp(searchsorted(xs, x), 1, n - 1)`, and from there by the "
-         "slope of `ys`"},
+    {.call = "interp(x, xp, fp, left, right)",
+     .text = "interp({x}, {xp}, {fp}<, left: {left}><, right: {right}>)",
+     .apart = true},
+    {.call = "interp(*, **)", .text = "", .help = kPeriod},
     {.call = "gradient(*, **)",
      .text = "",
      .help = "differences are written `(y[2:] - y[:-2]) / 2.0`; the derivative of a function is `grad(f)`"},
@@ -238,6 +255,14 @@ constexpr ForeignCall kCalls[] = {
     {.call = "fft.ifft(*, **)", .text = "", .help = kNoFft},
     {.call = "fft.irfft(*, **)", .text = "", .help = kNoFft},
     {.call = "fft.fft2(*, **)", .text = "", .help = kNoFft},
+    {.call = "fft.ifft2(*, **)", .text = "", .help = kNoFft},
+    {.call = "fft.rfft2(*, **)", .text = "", .help = kNoFft},
+    {.call = "fft.fftn(*, **)", .text = "", .help = kNoFft},
+    {.call = "fft.rfftfreq(n)", .text = "arange({n} // 2 + 1, dtype: f32) * (1.0 / {n})"},
+    {.call = "fft.rfftfreq(n, !d)", .text = "arange({n} // 2 + 1, dtype: f32) * (1.0 / ({n} * {d}))"},
+    {.call = "fft.fftshift(x)", .text = "roll({x}, {x}.shape[0] // 2)", .rank = 1},
+    {.call = "stft(*, **)", .text = "", .help = kNoFft},
+    {.call = "istft(*, **)", .text = "", .help = kNoFft},
     {.call = "batch_norm(x, mean, variance, weight, bias, !training=false, -momentum, eps)",
      .text = "batch_norm({x}, {mean}, {variance}<, {weight}><, {bias}><, eps: {eps}>)",
      .form = kPrefixed},
@@ -245,16 +270,6 @@ constexpr ForeignCall kCalls[] = {
      .text = "",
      .form = kPrefixed,
      .help = "rows of a table are taken by an index: `w[i]`"},
-    // Derivatives: PyTorch gives a tuple.
-    {.call = "autograd.grad(y, x, -create_graph, -retain_graph)",
-     .text = "grad({y}, {x})",
-     .form = kTorch,
-     .help = kGiven,
-     .taken = true},
-    {.call = "autograd.grad(y, x, -create_graph, -retain_graph)",
-     .text = "(grad({y}, {x}),)",
-     .form = kTorch,
-     .help = kGiven},
     // Losses as classes.
     {.call = "TripletMarginLoss(**)",
      .text = "|a, p, n| nn.triplet_margin(a, p, n<, {**}>)",

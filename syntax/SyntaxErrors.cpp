@@ -147,7 +147,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
   const bool consequence = reporter_.lineHasProblem(span.begin, isEnd(*at));
   // The error is marked at the token before too: there the broken expression ends.
   if (before) reporter_.mark(reporter_.span(*before).begin);
-  if (consequence) return reporter_.mark(span.begin);
+  if (consequence || reporter_.isMended(span.begin)) return reporter_.mark(span.begin);
 
   const Token* first = before;
   while (first && first->getTokenIndex() > 0) {
@@ -169,11 +169,18 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     };
     if (f->replacement == "struct" && (isBehind(2, T::LPAREN) || isBehind(2, T::COLON))) {  // of Python
       const size_t begin = reporter_.span(*t).begin;
-      const auto known = classAsStruct(reporter_.text(), begin);
-      d.help(
-          "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
-          "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`",
-          known ? std::vector<Edit>{{reporter_.span(begin, known->end), known->text}} : std::vector<Edit>{});
+      const ClassAsStruct known = classAsStruct(reporter_.text(), begin);
+      std::vector<Edit> whole;
+      if (!known.text.empty()) {
+        whole.push_back({reporter_.span(known.begin, known.end), known.text});
+        reporter_.mendedWhole(whole[0].span);
+      }
+      d.help(known.changes
+                 ? "a class is a struct with functions beside it, and what changes an object gives the changed "
+                   "one: `fn add(c: Counter, k: i64) = Counter { n: c.n + k }`, `c = c.add(3)`"
+                 : "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
+                   "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`",
+             std::move(whole));
       return;
     }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};

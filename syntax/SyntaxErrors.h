@@ -43,6 +43,11 @@ class SyntaxReporter {
   bool isLeftOpen(size_t offset) const {
     return std::any_of(leftOpen_.begin(), leftOpen_.end(), [&](Span s) { return s.begin < offset && offset <= s.end; });
   }
+  /// Notes that an edit takes the place of all that stands there.
+  void mendedWhole(Span s) { mended_.push_back(s); }
+  bool isMended(size_t offset) const {
+    return std::any_of(mended_.begin(), mended_.end(), [&](Span s) { return s.begin <= offset && offset < s.end; });
+  }
   /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
   void loseBlock() { blockLost_ = true; }
   bool blockLost() const { return blockLost_; }
@@ -53,7 +58,7 @@ class SyntaxReporter {
   uint32_t file_;
   Diagnostics& diags_;
   bool blockLost_ = false;
-  std::vector<Span> leftOpen_;
+  std::vector<Span> leftOpen_, mended_;
   std::vector<size_t> problems_;  ///< sorted byte offsets
 };
 

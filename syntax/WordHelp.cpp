@@ -1,5 +1,6 @@
 // Statements of other languages that are known by a word: `lambda x: x`, `raise ValueError("...")`, `with no_grad():`.
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 
 #include "syntax/ForeignImports.h"
@@ -96,7 +97,16 @@ class WordHelper : private SyntaxView {
       end = span(*behindWord(n)).end;
     }
     const Span whole = position(wordSpan().begin, end);
-    if (const auto instead = importedInstead(module, names)) return replacedBy(whole, *instead);
+    if (const auto instead = importedInstead(module, names)) {
+      std::vector<Edit> edits = replacedBy(whole, *instead);
+      // What is drawn by it depends on the library.
+      const bool draws = std::ranges::find(names, "random") != names.end();
+      for (ssize_t m = n; draws && !renamed && behindWord(m); ++m) {
+        if (is(m, T::NAME) && is(m + 1, T::DOT) && !is(m - 1, T::DOT) && behindWord(m)->getText() == "random")
+          edits.push_back({span(*behindWord(m)), module + ".random"});
+      }
+      return edits;
+    }
     if (all && names.empty()) return {{whole, "import " + module}};
     if (renamed || names.empty()) return {};
     std::string text = "import " + module + ":";
@@ -134,30 +144,69 @@ class WordHelper : private SyntaxView {
     return {{position(wordSpan().begin, span(*close).end), "assert false, " + said}};
   }
 
+  /// What each statement of the block of `with torch.autocast("cuda"):` is marked with; nothing for a mode that TL has
+  /// not, an empty text for what is left out.
+  std::optional<std::string> markOf(ssize_t end) const {
+    std::string name, device;
+    bool given = false, halves = false, off = false;
+    for (ssize_t n = 1; n < end; ++n) {
+      const std::string text = behindWord(n)->getText();
+      given = given || is(n, T::LPAREN);
+      if (!given && !is(n, T::DOT)) name = text;
+      halves = halves || text == "float16" || text == "half";
+      off = off || (text == "enabled" && behindWord(n + 2) && behindWord(n + 2)->getText() == "False");
+      if (device.empty() && is(n, T::STRING)) device = text.substr(1, text.size() - 2);
+      if (is(n, T::NAME) && text == "as") return std::nullopt;
+    }
+    if (off || std::ranges::find(kNothing, name) != std::end(kNothing)) return "";
+    if (name == "autocast") return halves ? "@autocast(f16) " : "@autocast(bf16) ";
+    return name == "device" && !device.empty() ? std::optional("@" + device + " ") : std::nullopt;
+  }
+  static constexpr std::string_view kNothing[] = {"no_grad",     "inference_mode", "set_grad_enabled",
+                                                  "enable_grad", "detect_anomaly", "set_detect_anomaly",
+                                                  "errstate",    "printoptions",   "catch_warnings"};
+
   /// `with torch.no_grad():`
   std::vector<Edit> context() const {
-    std::string last;
     ssize_t n = 1;
-    for (; behindWord(n) && !is(n, T::COLON) && !is(n, T::NL); ++n)
-      if (is(n, T::NAME)) last = behindWord(n)->getText();
-    const bool free = last == "no_grad" || last == "inference_mode" || last == "set_grad_enabled";
-    if (!is(n, T::COLON) || !free) return {};
+    int depth = 0;
+    for (; behindWord(n) && !(depth == 0 && is(n, T::COLON)) && !is(n, T::NL); ++n)
+      depth += is(n, T::LPAREN) ? 1 : is(n, T::RPAREN) ? -1 : 0;
+    if (!is(n, T::COLON)) return {};
+    const std::optional<std::string> mark = markOf(n);
+    if (!mark) return {};
     p_.reporter.loseBlock();
     // What it holds stands where it stood, so that names go on to be seen.
     const std::string_view text = p_.reporter.text();
     const size_t end = lastEnd(true), line = text.rfind('\n', wordSpan().begin) + 1;  // npos + 1: the first
     size_t body = text.find_first_not_of(" \t", span(*behindWord(n)).end);
     if (body >= text.size() || text[body] != '\n')
-      return {{position(wordSpan().begin, std::min(body, text.size())), ""}};
+      return {{position(wordSpan().begin, std::min(body, text.size())), *mark}};
     const size_t own = wordSpan().begin - line;
     std::vector<Edit> edits = {{position(line, ++body), ""}};
     size_t deeper = 0;
+    int open = 0;
     for (size_t at = body; at < end; at = std::min(text.find('\n', at), text.size()) + 1) {
       const size_t indent = std::min(text.find_first_not_of(" \t", at), text.size()) - at;
+      const std::string_view rest = text.substr(at + indent, text.find('\n', at) - at - indent);
       if (at == body) deeper = indent > own ? indent - own : 0;
       if (indent >= deeper && deeper > 0) edits.push_back({position(at, at + deeper), ""});
+      if (indent == own + deeper && open == 0 && !mark->empty() && isStatement(rest))
+        edits.push_back({position(at + indent, at + indent), *mark});
+      for (const char c : rest.substr(0, rest.find('#'))) open += bracket(c);
     }
     return edits;
+  }
+  static int bracket(char c) {
+    return c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+  }
+  /// Whether a line begins a statement that may be marked.
+  static bool isStatement(std::string_view line) {
+    if (line.empty() || line[0] == '#') return false;
+    const auto starts = [&](std::string_view word) { return line.starts_with(word); };
+    return std::ranges::none_of(std::initializer_list<std::string_view>{"else", "elif", "except", "finally", "return",
+                                                                        "break", "continue", "pass", "assert", "}"},
+                                starts);
   }
 
   std::vector<Edit> gone() const {

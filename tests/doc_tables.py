@@ -54,6 +54,7 @@ OTHERS = [
     (r"image\.", "let x = ones([1, 1, 4, 4])\nlet w = 8"),
     (r"scatter", "let i = [0, 1]\nlet u = ones([2, 3])"),
     (r"attention", "let v = q"),
+    (r"interp\(x, a", "let a = [1.0, 2.0]\nlet b = [3.0, 4.0]"),
     (r"meshgrid", "let a = ones([2])\nlet b = ones([3])"),
     (r"v\[i\]", "let i = [0, 1]\nlet u = ones([2, 3])"),
     (r"topk", "let x = ones([9])"),

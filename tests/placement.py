@@ -53,7 +53,8 @@ def edited(source, edits):
     at = lambda line, column: starts[line - 1] + column - 1
     # Edits at one place keep their order: what stands first in the list comes first in the text, behind whole lines.
     is_line = lambda e: (e["line"], e["column"]) == (e["endLine"], e["endColumn"]) and e["replacement"].endswith("\n")
-    order = sorted(enumerate(edits), key=lambda e: (at(e[1]["line"], e[1]["column"]), not is_line(e[1]), e[0]), reverse=True)
+    replaces = lambda e: (e["line"], e["column"]) != (e["endLine"], e["endColumn"])  # behind what is put in front of it
+    order = sorted(enumerate(edits), key=lambda e: (at(e[1]["line"], e[1]["column"]), not is_line(e[1]), replaces(e[1]), e[0]), reverse=True)
     for _, e in order:
         begin, end = at(e["line"], e["column"]), at(e["endLine"], e["endColumn"])
         source = source[:begin] + e["replacement"] + source[end:]

@@ -106,6 +106,66 @@ Val searchsorted(BuiltinCall& k) {
   return k.result(k.c.searchSorted(s, x, *right));
 }
 
+/// The number that takes the place of the first or last value of a table; null where none is given.
+ir::Value* beyond(BuiltinCall& k, std::string_view name, DType t) {
+  ir::Value* v = k.tensor(name, t);
+  if (v && v->type.rank() == 0) return v;
+  if (v) k.context.error(Code::E0202, k[name].span, "`" + std::string(name) + "` is one number");
+  return nullptr;
+}
+
+/// The line between two points of a table. As in NumPy, from the left point, or from the right one where that gives
+/// NaN. At a point it goes on to the right, so that there is a derivative.
+Val interp(BuiltinCall& k) {
+  std::vector<Val> given{k["x"], k["xp"], k["fp"]};
+  for (const char* end : {"left", "right"})
+    if (k.has(end)) given.push_back(k[end]);
+  const auto dtype = commonDType(k.context, given, k.span, k.row.name);
+  if (!dtype) return k.lost();
+  ir::Value *x = k.floats("x", dtype), *places = k.tensor("xp", dtype), *values = k.tensor("fp", dtype);
+  if (!x || !places || !values) return k.lost();
+  const bool table = places->type.rank() == 1 && values->type.shape == places->type.shape;
+  if (!table || places->type.shape[0] == 0) {
+    return k.fail(Code::E0202, "`interp` takes a table of two vectors of one length, with an element at least, not " +
+                                   ir::toString(places->type) + " and " + ir::toString(values->type));
+  }
+  ir::Value* left = k.has("left") ? beyond(k, "left", *dtype) : nullptr;
+  ir::Value* right = k.has("right") ? beyond(k, "right", *dtype) : nullptr;
+  if ((k.has("left") && !left) || (k.has("right") && !right)) return k.lost();
+  ir::Compose& c = k.c;
+  const int64_t n = places->type.shape[0];
+  const auto wide = [&](ir::Value* v) { return ir::byteSize(*dtype) == 2 ? c.cast(v, DType::F32) : v; };
+  ir::Value* at = wide(x);
+  const auto read = [&](ir::Value* table, ir::Value* i) { return wide(c.gather(table, {i}, {0}, 0)); };
+  const auto end = [&](ir::Value* table, int64_t i) { return wide(c.squeeze(c.sliceAxis(table, 0, i, 1), 0)); };
+  ir::Value* result = nullptr;
+  if (n == 1) {
+    result = c.where(c.unary(OpKind::IsNan, at), at, end(values, 0));
+  } else {
+    ir::Value* i = c.searchSorted(places, x, true);
+    i = c.sub(i, c.literalInt(i, 1));
+    i = c.clamp(i, c.literalInt(i, 0), c.literalInt(i, n - 2));
+    ir::Value* next = c.add(i, c.literalInt(i, 1));
+    ir::Value *x0 = read(places, i), *x1 = read(places, next), *y0 = read(values, i), *y1 = read(values, next);
+    // The last two may be at one place, where nothing is between them.
+    ir::Value* apart = c.sub(x1, x0);
+    ir::Value* slope = c.div(c.sub(y1, y0), c.where(c.binary(OpKind::Eq, apart, 0.0), c.literal(apart, 1), apart));
+    const auto line = [&](ir::Value* from, ir::Value* value) { return c.add(c.mul(slope, c.sub(at, from)), value); };
+    ir::Value* inside = line(x0, y0);
+    ir::Value* level = c.binary(OpKind::Or, c.binary(OpKind::Eq, at, x0), c.binary(OpKind::Eq, y0, y1));
+    inside = c.where(c.unary(OpKind::IsNan, inside), c.where(level, y0, line(x1, y1)), inside);
+    result = c.where(c.unary(OpKind::IsNan, at), at, inside);
+  }
+  const auto from = [&](OpKind compared, int64_t place, ir::Value* otherwise) {
+    ir::Value* given = otherwise ? wide(otherwise) : end(values, place);
+    result = c.where(c.binary(compared, at, end(places, place)), given, result);
+  };
+  from(OpKind::Lt, 0, left);
+  from(OpKind::Ge, n - 1, nullptr);
+  if (right) from(OpKind::Gt, n - 1, right);
+  return k.result(c.cast(result, *dtype));
+}
+
 /// (value, place), without the axis unless it is kept.
 Val valueAndPlace(BuiltinCall& k, ir::Value* value, ir::Value* place, int64_t axis, bool keep) {
   const auto shaped = [&](ir::Value* v) { return k.result(keep ? v : k.c.squeeze(v, axis)); };
@@ -273,6 +333,10 @@ constexpr BuiltinRow kRows[] = {
      orNumber<mode>},
     {"searchsorted(sorted, x; right: false)",
      "Where x would be inserted into the sorted tensor; of several rows, each row of x in its own.", searchsorted},
+    {"interp(x, xp, fp; left?, right?)",
+     "The values at x of the piecewise linear function through the points (xp, fp), xp ascending. Outside of xp it is "
+     "the first or last of fp, or `left` and `right`.",
+     interp},
     {"bincount(x, weights?; length: int)",
      "How often each of 0, 1, ..., length - 1 occurs in x; or the sums of the weights of its occurrences.", bincount},
     {"histogram(x; bins: int, range: number)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},

@@ -1,10 +1,11 @@
-// Reductions over axes.
+// Reductions over axes, and whether two tensors are near to each other.
 #include "frontend/builtins/BuiltinReduction.h"
 
 #include <cmath>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Elementwise.h"
 #include "frontend/values/Evaluator.h"
 
 namespace tenc::frontend {
@@ -154,6 +155,54 @@ Val norm(BuiltinCall& k) {
   return k.result(c.cast(n, t));
 }
 
+/// Which elements are as near to each other as NumPy's isclose wants them; null after an error.
+ir::Value* close(BuiltinCall& k) {
+  const auto rtol = k.real("rtol"), atol = k.real("atol");
+  const auto equalNan = k.flag("equal_nan");
+  if (!rtol || !atol || !equalNan) return nullptr;
+  if (!(*rtol >= 0) || !(*atol >= 0)) {
+    k.fail(Code::E0204, "a tolerance is 0 or a positive number");
+    return nullptr;
+  }
+  for (const char* operand : {"a", "b"})
+    if (k[operand].isTree()) {
+      k.context.error(Code::E0203, k[operand].span,
+                      "`" + std::string(k.row.name) + "` takes tensors and numbers, not " + describe(k[operand]));
+      return nullptr;
+    }
+  const Val near =
+      k.elementwise.elementwiseBy({k["a"], k["b"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+        ir::Compose& c = k.c;
+        ir::Value *a = c.withoutShape(v[0]), *b = c.withoutShape(v[1]), *equal = c.binary(OpKind::Eq, a, b);
+        const auto wide = [&](ir::Value* x) {
+          const bool whole = !ir::isFloat(x->type.dtype);
+          return whole ? c.cast(x, DType::F64) : ir::byteSize(x->type.dtype) == 2 ? c.cast(x, DType::F32) : x;
+        };
+        a = wide(a);
+        b = wide(b);
+        ir::Value* bound = c.binary(OpKind::Add, c.binary(OpKind::Mul, c.unary(OpKind::Abs, b), *rtol), *atol);
+        ir::Value* within = c.binary(OpKind::Le, c.unary(OpKind::Abs, c.sub(a, b)), bound);
+        ir::Value* result = c.binary(OpKind::Or, equal, c.binary(OpKind::And, c.unary(OpKind::IsFinite, b), within));
+        if (*equalNan) {
+          ir::Value* both = c.binary(OpKind::And, c.unary(OpKind::IsNan, a), c.unary(OpKind::IsNan, b));
+          result = c.binary(OpKind::Or, result, both);
+        }
+        return k.result(c.broadcastTo(result, v[0]->type.shape));
+      });
+  return near.is(Val::Kind::Tensor) ? near.tensor : nullptr;
+}
+
+Val isClose(BuiltinCall& k) {
+  ir::Value* near = close(k);
+  return near ? k.result(near) : k.lost();
+}
+
+Val allClose(BuiltinCall& k) {
+  ir::Value* near = close(k);
+  return near ? k.result(k.c.reduce(OpKind::All, near, k.c.allAxes(near->type), false)) : k.lost();
+}
+
+#define TENC_NEAR "(a, b; rtol: 1e-5, atol: 1e-8, equal_nan: false)"
 constexpr BuiltinRow kRows[] = {
     {"sum(x; axis: ints?, keep: false, dtype: dtype?)",
      "Sum; integers under 64 bits give 64. With `dtype`, of x converted to it.", reduction, OpKind::Sum},
@@ -183,7 +232,11 @@ constexpr BuiltinRow kRows[] = {
      spread<false>},
     {"count_nonzero(x; axis: ints?, keep: false)", "Number of elements that are not 0, as i64.", countNonzero},
     {"norm(x; ord: number = 2, axis: ints?, keep: false)", "Vector norm of order `ord`.", norm},
+    {"isclose" TENC_NEAR,
+     "Whether |a - b| <= atol + rtol * |b|, or both are equal; NaN is near to NaN with `equal_nan`.", isClose},
+    {"allclose" TENC_NEAR, "Whether `isclose` holds for all elements.", allClose},
 };
+#undef TENC_NEAR
 
 }  // namespace
 

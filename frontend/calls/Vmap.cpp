@@ -12,6 +12,7 @@
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Training.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
@@ -234,9 +235,13 @@ class Mapping {
   Val leading(const Val& leaf, const std::string& path, int64_t axis, Span span) {
     const ir::Type& t = leaf.tensor->type;
     if (t.rank() == 0) {
-      return tools_.context.fail(
+      auto d = tools_.context.error(
           Code::E0202, span,
           "`vmap` maps over a dim, and " + (path.empty() ? "this argument" : "`" + path + "`") + " has none");
+      if (!path.empty()) {  // a part of a tree
+        if (const auto each = eachPart(tools_.context, span)) d.help(each->text, each->edits);
+      }
+      return d;
     }
     const auto at = tools_.evaluator.constAxis(Val::ofInt(axis, span), t.rank());
     if (!at) return tools_.context.lost();

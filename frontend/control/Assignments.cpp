@@ -29,6 +29,7 @@
 #include "frontend/values/Trees.h"
 #include "support/Quote.h"
 #include "syntax/Familiar.h"
+#include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
 
@@ -129,7 +130,7 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
     return all;
   }
   const ast::Expr* root = nullptr;
-  const Outcome variable = variableOf(target, s.op == "=", root);
+  const Outcome variable = variableOf(target, s.op == "=", root, value);
   if (variable.isDropped() || !root) return variable;
   if (value.poison()) return Outcome::dropped(context_.lost());  // keeps its old value: one error is enough
   const std::optional<Place> place = placeOf(target, *root, false);
@@ -162,7 +163,7 @@ std::string Assignments::asWritten(const Binding& binding, const std::string& na
                                                                               : name;
 }
 
-Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root) {
+Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root, const Val& value) {
   const ast::Expr* found = rootOf(target);
   if (!found) {
     // The parser has reported what is no place at all.
@@ -174,7 +175,11 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
   if (!binding) {
     auto global = names_.lookup(found->span);
     if (!global) {
-      return Outcome::dropped(unknownNames_.unknownName(found->text, found->span, found == &target && plain));
+      const bool made = value.isNumber() || value.is(Val::Kind::Bool) || value.is(Val::Kind::Array);
+      const Val settled = made ? tensors_.materialise(value) : value;
+      const ir::Type* type = settled.is(Val::Kind::Tensor) ? &settled.tensor->type : nullptr;
+      return Outcome::dropped(
+          unknownNames_.unknownName(found->text, found->span, {.assigned = found == &target && plain, .type = type}));
     }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
     if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, found->text))
@@ -200,6 +205,8 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
         d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
       else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
         d.help("a parameter is a value: a variable of its name can be assigned", {*edit});
+      else if (const auto bound = loopVariable(*binding, *found))
+        d.help(bound->text, bound->edits);
       else if (found != &target && context_.frame().fn)
         d.help("an argument is a value, which a function changes for itself alone: `var " + found->text + " = " +
                asWritten(*binding, found->text) + "`, give it back, and assign it where the function is called");
@@ -222,6 +229,33 @@ Span Assignments::keywordOf(const Binding& binding) const {
   const bool binds = s && s->kind == ast::Stmt::Kind::Let && s->pattern.isTuple &&
                      s->pattern.span.begin <= binding.span.begin && binding.span.end <= s->pattern.span.end;
   return binds ? s->keyword : Span();
+}
+
+std::optional<Help> Assignments::loopVariable(const Binding& binding, const ast::Expr& name) {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file || binding.span.file != file->source) return std::nullopt;
+  const ast::Stmt* loop = statementAround(*file, binding.span, {ast::Stmt::Kind::For});
+  const bool binds =
+      loop && loop->pattern.span.begin <= binding.span.begin && binding.span.end <= loop->pattern.span.end;
+  if (!binds || loop->body.statements.empty() || !loop->body.statements[0]) return std::nullopt;
+  // Once, and not at each of its assignments.
+  if (!context_.frame().undeclared.insert("var " + name.text).second) return std::nullopt;
+  const StatementPlace at = placeIn(*file, name.span);
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    std::set<std::string> names;
+    if (s.kind == ast::Stmt::Kind::Assign) assignedNames(s, names);
+    times += names.contains(name.text) ? 1 : 0;
+  };
+  visitor.visit(*loop);
+  const ast::Stmt& s = *at.statement;
+  if (times == 1 && at.among == &loop->body.statements && s.op == "=" && s.target->span == name.span)
+    return Help{"the variable of a loop is a value: bind the name anew",
+                {{Span{s.span.file, s.span.begin, s.span.begin}, "let "}}};
+  return Help{
+      "the variable of a loop is a value: a variable of its name can be assigned",
+      {syntax::lineBefore(context_.sources, loop->body.statements[0]->span, "var " + name.text + " = " + name.text)}};
 }
 
 std::optional<Edit> Assignments::asVariable(const Binding& binding, const ast::Expr& name) const {

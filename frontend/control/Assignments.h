@@ -52,6 +52,8 @@ class Assignments {
   Span keywordOf(const Binding& binding) const;
   /// Makes a variable of the parameter of the function at hand; said once for each.
   std::optional<Edit> asVariable(const Binding& binding, const ast::Expr& name) const;
+  /// The same of the variable of a loop.
+  std::optional<Help> loopVariable(const Binding& binding, const ast::Expr& name);
   /// One `.field` or `[index]` of a target: the place of an element in a tree, or the subscripts of a tensor.
   struct Access {
     Span span;
@@ -69,7 +71,7 @@ class Assignments {
   void warnEmpty(const ast::Stmt& s, const Val& value);
   Outcome assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s);
   /// The variable that `target` is a part of; else an error, or what has been reported.
-  Outcome variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root);
+  Outcome variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root, const Val& value = {});
   /// Evaluates the indices of `target`, part of the variable `root`; with `reads` what it holds, too.
   std::optional<Place> placeOf(const ast::Expr& target, const ast::Expr& root, bool reads);
   std::optional<Access> accessOf(const Val& now, const ast::Expr& access);

@@ -12,6 +12,8 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/SourceText.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
@@ -108,7 +110,12 @@ void Bindings::lowerLet(const ast::Stmt& s) {
     expected = std::make_shared<Ty>(types_.resolve(*s.type, g));
   }
   Val value = s.value ? expressions_.eval(*s.value, expected.get()) : context_.lost();
-  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to bind");
+  if (value.is(Val::Kind::Unit)) {
+    auto d = context_.error(Code::E0203, s.value->span, "this has no value to bind");
+    const bool empty = s.value->kind == ast::Expr::Kind::Block && s.value->blocks[0].statements.empty();
+    if (empty) d.help(std::string(syntax::formHelp(syntax::Form::Dictionary)) + "; `bincount` counts integers");
+    value = d;
+  }
   bindLet(s, std::move(value));
 }
 
@@ -118,6 +125,27 @@ bool namesDevice(const Ty& t) {
   if (!t.place.empty()) return true;
   return t.kind != Ty::Kind::Struct &&
          std::any_of(t.elems.begin(), t.elems.end(), [](const Ty& e) { return namesDevice(e); });
+}
+}  // namespace
+
+namespace {
+/// Whether nothing in the function at hand, or the script, reads what the pattern binds.
+bool isUnread(Context& context, const ast::Pattern& p) {
+  const ast::File* file = context.frame().unit->file;
+  const ast::Stmt* function = file ? statementAround(*file, p.span, {StmtKind::Fn}) : nullptr;
+  if (!file) return false;
+  const NameSet names = namesOf(p);
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Name && names.contains(e.text));
+    return true;
+  };
+  if (function)
+    visitor.visit(*function);
+  else
+    visitor.visit(*file);
+  return !found;
 }
 }  // namespace
 
@@ -177,7 +205,7 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
     if (pair) d.help(pair->text, pair->edits);
     const bool firstAlone = !pair && value.is(Val::Kind::Tensor) && p.elements.size() == 2 && written != nullptr &&
                             written->kind == ast::Expr::Kind::Call && !p.elements[0].isTuple &&
-                            p.elements[1].name.text == "_";
+                            (p.elements[1].name.text == "_" || isUnread(context_, p.elements[1]));
     if (firstAlone) d.help("it gives one value, not a pair", {{p.span, p.elements[0].name.text}});
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;

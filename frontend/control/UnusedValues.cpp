@@ -44,6 +44,10 @@ void UnusedValues::check(const ast::Expr& e, const Val& value, const Place& befo
   if (const std::string target = call ? changed(e, value) : ""; !target.empty())
     d.help("values do not change in place: assign the result",
            {{Span{e.span.file, e.span.begin, e.span.begin}, target + " = "}});
+  else if (const Binding* object = call ? changedObject(e, value) : nullptr)
+    d.help(
+        "values do not change in place: assign the result, to a `var`",
+        {{object->keyword, "var"}, {Span{e.span.file, e.span.begin, e.span.begin}, e.args[0]->args[0]->text + " = "}});
   else
     d.help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
 }
@@ -84,6 +88,14 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
     names += (names.empty() ? "" : ", ") + found->value->text;
   }
   return "(" + names + ")";
+}
+
+const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& value) const {
+  const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
+  const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
+  const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
+  const bool isObject = own && value.is(Val::Kind::Struct) && own->keyword.valid() && sameTypes(own->value, value);
+  return isObject ? own : nullptr;
 }
 
 bool UnusedValues::doesMore(const ir::Region& region) {

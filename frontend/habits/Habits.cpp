@@ -12,12 +12,16 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
+#include "frontend/habits/BatchedLoops.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
+#include "frontend/habits/LossScaling.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/Schedules.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/TypeTests.h"
 #include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -35,6 +39,14 @@ namespace tenc::frontend {
 namespace {
 using ExprKind = ast::Expr::Kind;
 }  // namespace
+
+std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
+  if (auto loops = batchedLoops(context_, scopes_, call)) return loops;
+  if (auto training = unscaledTraining(context_, call)) return training;
+  if (auto rate = scheduledRate(context_, call)) return rate;
+  if (auto gradient = tupleOfGradient(context_, scopes_, call)) return gradient;
+  return typeTest(context_, scopes_, call);
+}
 
 bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args) {
   const ast::Expr& callee = *call.args[0];
@@ -66,6 +78,10 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   if (callee.kind == ExprKind::Member && ir::DeviceTable::isKind(callee.text) && call.arguments.empty()) {
     d.help("a value is moved with `.to`",
            {{Span{call.span.file, callee.opSpan.begin, call.span.end}, "to(" + callee.text + ")"}});
+    return true;
+  }
+  if (const auto uses = withItsUses(call)) {
+    d.help(uses->text, uses->edits);
     return true;
   }
   Translation translation(context_, scopes_);
@@ -229,6 +245,10 @@ bool Habits::foreignCall(const ast::Expr& call) {
   const bool module = imported != context_.frame().unit->modules.end();
   if (module && imported->second->declared.contains(callee.text)) return false;
   if (!module && !hasForeignPrefix(callee, scopes_)) return false;
+  if (const auto uses = module ? std::nullopt : withItsUses(call)) {
+    context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`").help(uses->text, uses->edits);
+    return true;
+  }
   Translation translation(context_, scopes_);
   const auto known = translation.call(call);
   if (!known) return false;

@@ -43,6 +43,8 @@ class Habits {
   void methodsOfTorch(const ast::Expr& root);
   /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
   bool throughBuiltIn(const ast::Expr& call);
+  /// A call of what TL does not have, mended with all that the script does with it, or by what it knows.
+  std::optional<Help> withItsUses(const ast::Expr& call);
   /// Says that there is no such operation, or which one is meant.
   void offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole);
   /// Reports `"{}".format(x)`.

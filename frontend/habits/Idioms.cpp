@@ -271,6 +271,20 @@ std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const 
               {{Span{args.callee.file, args.callee.end, args.span.end}, " { " + text + " }"}}};
 }
 
+std::optional<Help> eachPart(Context& context, Span argument) {
+  const ast::File* file = fileOf(context);
+  const auto isMapped = [](const ast::Expr& e) {
+    const bool called = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Call;
+    const ast::Expr* made = called ? e.args[0].get() : nullptr;
+    return made && made->args[0]->text == "vmap" && made->arguments.size() == 1 && made->arguments[0].value;
+  };
+  const ast::Expr* call = file ? expressionAround(*file, argument, isMapped) : nullptr;
+  if (!call) return std::nullopt;
+  std::string text = "map_leaves(" + textOf(context, call->args[0]->arguments[0].value->span);
+  for (const ast::Argument& a : call->arguments) text += ", " + textOf(context, a.span);
+  return Help{"`map_leaves` takes each part of a tree", {{call->span, text + ")"}}};
+}
+
 std::optional<Help> annotatedPlace(Context& context, Span argument) {
   const ast::File* file = fileOf(context);
   const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
@@ -396,6 +410,20 @@ std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type) {
   }
   if (!fn->type || fn->type->span != type.span) return std::nullopt;
   return Help{said, {syntax::withoutResult(context.sources, fn->span, type.span)}};
+}
+
+std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* fn = file ? statementAround(*file, type.span, {StmtKind::Fn}) : nullptr;
+  const auto isUpper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (!fn || type.path.size() != 1 || !isUpper(type.path[0].text[0])) return std::nullopt;
+  const std::string variable = type.path[0].text + (type.hasArgs ? ": float" : "");
+  const std::string said =
+      "a variable that no shape of an argument gives is listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`";
+  const Span before = fn->generics.empty() ? fn->name.span : fn->generics.back().span;
+  return Help{
+      said,
+      {{Span{before.file, before.end, before.end}, fn->generics.empty() ? "[" + variable + "]" : ", " + variable}}};
 }
 
 Help withoutMark(Context& context, const ast::Annotation& mark) {

@@ -36,6 +36,8 @@ std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call);
 std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value);
 /// `Point(1.0, 2.0)` as `Point { x: 1.0, y: 2.0 }`.
 std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args);
+/// `vmap(f)(t, u)` of trees as `map_leaves(f, t, u)`; `argument` is the place of one of them.
+std::optional<Help> eachPart(Context& context, Span argument);
 /// `ones([2], device: gpu)` with an annotation.
 std::optional<Help> annotatedPlace(Context& context, Span argument);
 /// `optim.adam(m, lr: 0.1)`: the option at the steps of the script.
@@ -46,6 +48,8 @@ std::optional<Help> optionLeftOut(Context& context, Span argument, const std::st
 std::optional<Help> boundAnew(Context& context, Span statement, Span declared);
 /// `x: torch.Tensor` and `-> np.ndarray` without the type, which TL infers.
 std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type);
+/// `fn f(n: N)`, `fn f(x: T[N])` with the variable among those that the function lists.
+std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type);
 /// `@jax.jit` before a function.
 Help withoutMark(Context& context, const ast::Annotation& mark);
 /// `f32[x.shape[0]]`: the dim that the type of the parameter has there.

@@ -103,6 +103,16 @@ bool assigns(const ast::File& file, std::string_view name) {
   return found;
 }
 
+std::string marksOf(const SourceManager& sources, const ast::Stmt& s) {
+  std::string text;
+  for (const ast::Annotation& a : s.annotations) text += std::string(sources.text(a.span)) + " ";
+  return text;
+}
+
+std::string valueText(const SourceManager& sources, const ast::Stmt& s, const std::string& value) {
+  return s.annotations.empty() ? value : marksOf(sources, s) + "{ " + value + " }";
+}
+
 bool isOfLiterals(const ast::Expr& e) {
   using Kind = ast::Expr::Kind;
   if (e.kind == Kind::Int || e.kind == Kind::Float || e.kind == Kind::Bool) return true;

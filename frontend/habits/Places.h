@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,10 @@ size_t timesNamed(const ast::File& file, std::string_view name);
 const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint32_t offset);
 /// Whether a statement assigns to the name, alone or among several: what Python binds names by.
 bool assigns(const ast::File& file, std::string_view name);
+/// The annotations of a statement, as they stand before it.
+std::string marksOf(const SourceManager& sources, const ast::Stmt& s);
+/// The value of a statement as an expression: `@autocast(bf16) { x @ w }` of `@autocast(bf16) let y = x @ w`.
+std::string valueText(const SourceManager& sources, const ast::Stmt& s, const std::string& value);
 /// Whether an expression is made of literals alone.
 bool isOfLiterals(const ast::Expr& e);
 

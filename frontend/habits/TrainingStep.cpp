@@ -190,7 +190,7 @@ class Writer {
           {}};
     const ast::Stmt& loss = *step_.among[step_.loss];
     const std::string g = free("g", "gradient"), &m = step_.model, &s = step_.optimiser;
-    const std::string value = lossText();
+    const std::string value = valueText(sources_, loss, lossText());
     for (const size_t i : moved_) place(i);
     if (trains) given_.push_back(trained_);
     std::string all = given_.empty() ? "" : given_[0];
@@ -281,10 +281,12 @@ class Writer {
 
   /// What the loss is, with the call in training before it where it stands in it.
   std::string lossText() {
-    const Span value = step_.among[step_.loss]->value->span;
+    const ast::Stmt& loss = *step_.among[step_.loss];
+    const Span value = loss.value->span;
     if (!holds(value)) return text(value);
     const std::string output = free("output", "predicted");
-    last_ = margin() + "    let (" + output + ", " + trained_ + ") = " + trainingCall() + "\n";
+    last_ = margin() + "    " + marksOf(sources_, loss) + "let (" + output + ", " + trained_ + ") = " + trainingCall() +
+            "\n";
     return replaced(value, inTraining_->span, output);
   }
 
@@ -293,10 +295,11 @@ class Writer {
     const ast::Stmt& s = *step_.among[i];
     std::string own = text(s.span);
     if (holds(s.span) && s.value.get() == inTraining_) {
-      own = "let (" + text(s.pattern.span) + ", " + trained_ + ") = " + trainingCall();
+      own = marksOf(sources_, s) + "let (" + text(s.pattern.span) + ", " + trained_ + ") = " + trainingCall();
     } else if (holds(s.span)) {
       const std::string output = free("output", "predicted");
-      inside_ += margin() + "    let (" + output + ", " + trained_ + ") = " + trainingCall() + "\n";
+      inside_ += margin() + "    " + marksOf(sources_, s) + "let (" + output + ", " + trained_ +
+                 ") = " + trainingCall() + "\n";
       own = replaced(s.span, inTraining_->span, output);
     }
     inside_ += margin() + "    " + own + "\n";

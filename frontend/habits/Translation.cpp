@@ -250,6 +250,7 @@ int Translation::rankOf(const ast::Expr& value) const {
   if (isLength(*value.args[0])) return 0;
   if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
   if (value.args[0]->kind != ExprKind::Name) return -1;
+  if (value.args[0]->text == "arange" || value.args[0]->text == "linspace") return 1;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
   const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
   const ast::Expr* shape = value.arguments[0].value.get();

@@ -13,6 +13,7 @@
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
+#include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "ir/Type.h"
 #include "syntax/StatementEdits.h"
@@ -28,7 +29,8 @@ using Statements = std::vector<const ast::Stmt*>;
 class Effects {
  public:
   using Seen = std::set<const ast::Stmt*>;
-  Effects(const Unit& unit, Seen& seen) : unit_(unit), functions_(seen) {}
+  /// `scopes`: of the body at hand, where values are known.
+  Effects(const Unit& unit, Seen& seen, Scopes* scopes = nullptr) : unit_(unit), functions_(seen), scopes_(scopes) {}
   template <typename Tree>
   bool in(const Tree& tree) {
     bool found = false;
@@ -70,20 +72,52 @@ class Effects {
     if (isBuiltin(name) || isTransform(name) || ir::dtypeNamed(name) || unit_.functions.contains(name) ||
         unit_.names.contains(name))
       return false;
+    if (const Binding* value = scopes_ ? scopes_->find(callee.span) : nullptr) return ofValue(value->value);
     const ast::Stmt* bound = unit_.file ? boundBefore(*unit_.file, name, callee.span.begin) : nullptr;
     if (!bound || !bound->value || bound->value->kind != ast::Expr::Kind::Lambda) return true;
     return seen_.insert("|" + name).second && in(*bound->value);
   }
 
+  /// Of what is called as a value: a layer, with all that it holds, or a function.
+  bool ofValue(const Val& v) {
+    if (v.is(Val::Kind::Tensor) || v.isNumber() || v.is(Val::Kind::Bool)) return false;
+    if (v.is(Val::Kind::Function)) {
+      const FnValue& f = *v.fn;
+      if (f.kind == FnValue::Kind::Cast) return false;
+      if (f.kind == FnValue::Kind::Builtin) return ofFunction(f.name);
+      if (f.kind == FnValue::Kind::Lambda && f.lambda && f.unit) return Effects(*f.unit, functions_).in(*f.lambda);
+      return f.kind != FnValue::Kind::Overloads || ofFunctions(f.overloads);
+    }
+    const bool holds = v.is(Val::Kind::Struct) || v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
+    if (!holds || std::ranges::any_of(v.elems, [this](const Val& part) { return ofValue(part); })) return true;
+    if (!v.is(Val::Kind::Struct)) return false;
+    const ast::Stmt& declared = *v.info->decl->stmt;
+    std::vector<const FnDecl*> calls;
+    if (const auto it = v.info->decl->unit->functions.find("call"); it != v.info->decl->unit->functions.end())
+      for (const FnDecl& d : it->second) {
+        const auto& all = d.stmt->params;
+        const ast::TypeExpr* of = all.empty() ? nullptr : all[0].type.get();
+        if (of && !of->path.empty() && of->path[0].text == declared.name.text) calls.push_back(&d);
+      }
+    return ofFunctions(calls);
+  }
+  bool ofFunctions(const std::vector<const FnDecl*>& all) {
+    return std::ranges::any_of(all, [this](const FnDecl* d) {
+      if (!functions_.insert(d->stmt).second) return false;
+      return functions_.size() > kMost || Effects(*d->unit, functions_).in(*d->stmt);
+    });
+  }
+
   static constexpr size_t kMost = 500;  // functions that call each other
   const Unit& unit_;
   Seen& functions_;
+  Scopes* scopes_;
   NameSet seen_;
 };
 
 /// The statements of `before` that make what `value` reads of the variables, in order; nothing where one of them is no
 /// `let`, does more than that, or reads what is another behind it.
-std::optional<Statements> making(const Unit& unit, const Statements& before, const NameSet& variables,
+std::optional<Statements> making(Context& context, const Statements& before, const NameSet& variables,
                                  const ast::Expr& value) {
   std::map<std::string, size_t> bound;  // where each name is bound last
   for (size_t i = 0; i < before.size(); ++i)
@@ -108,7 +142,8 @@ std::optional<Statements> making(const Unit& unit, const Statements& before, con
   }
   NameSet needed = namesRead(value);
   Effects::Seen functions;
-  Effects effects(unit, functions);
+  Scopes scopes(context);
+  Effects effects(*context.frame().unit, functions, &scopes);
   for (const size_t i : all | std::views::reverse) {
     const ast::Stmt& s = *before[i];
     if (!meet(boundBy(s), needed)) continue;
@@ -168,7 +203,7 @@ NameSet namesIn(const Statements& kept, const ast::Expr& value) {
 
 }  // namespace
 
-std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x) {
+std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x, bool summed) {
   const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
   const auto text = [&](Span s) { return std::string(context.sources.text(s)); };
   const ast::Expr* variable = file ? expressionAround(*file, x, ast::Expr::Kind::Name) : nullptr;
@@ -182,23 +217,58 @@ std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x) {
     before.push_back(s.get());
   }
   const NameSet variables{variable->text};
-  const auto kept = making(*context.frame().unit, before, variables, *value);
+  const auto kept = making(context, before, variables, *value);
   if (!kept || meet(namesIn(*kept, *value), madeOutside(*file, at, variables))) return std::nullopt;
   std::string body = text(y);
   // The last of them often only names the value.
   Statements inside = *kept;
   if (!inside.empty() && value->kind == ast::Expr::Kind::Name && inside.back()->pattern.name.text == value->text &&
       !inside.back()->pattern.isTuple) {
-    body = text(inside.back()->value->span);
+    body = valueText(context.sources, *inside.back(), text(inside.back()->value->span));
     inside.pop_back();
   }
   const bool depends = !kept->empty() || namesRead(*value).contains(variable->text);
   if (!depends) return std::nullopt;
+  if (summed) body = "sum(" + body + ")";
   std::string lines;
   for (const ast::Stmt* s : inside) lines += "    " + text(s->span) + "\n";
   const std::string function = lines.empty() ? body : "{\n" + lines + "    " + body + "\n}";
   return Help{"a gradient is that of a function of what it is taken by",
               {{call, "grad(|" + variable->text + "| " + function + ")(" + variable->text + ")"}}};
+}
+
+std::optional<Help> tupleOfGradient(Context& context, Scopes& scopes, const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const bool ofLibrary = callee.kind == ast::Expr::Kind::Member && callee.text == "grad" &&
+                         (callee.args[0]->text == "autograd" || callee.args[0]->text == "torch");
+  if (!ofLibrary) return std::nullopt;
+  const ast::File* file = context.frame().unit->file;
+  const std::string said = "a gradient is that of a function: `grad(f)(x)`";
+  std::vector<const ast::Expr*> values;
+  bool summed = false;
+  for (const ast::Argument& a : call.arguments) {
+    const bool keeps = a.name && (a.name->text == "create_graph" || a.name->text == "retain_graph");
+    const bool ones = a.value && a.value->kind == ast::Expr::Kind::Call && a.value->args[0]->text == "ones_like";
+    const bool weights = a.name ? a.name->text == "grad_outputs" : values.size() == 2;
+    if (weights && ones)
+      summed = true;
+    else if (!keeps && a.value)
+      values.push_back(a.name ? nullptr : a.value.get());
+  }
+  if (!file || values.size() != 2 || !values[0] || !values[1]) return Help{said, {}};
+  // PyTorch takes a value of one element without being told.
+  const Binding* y = values[0]->kind == ast::Expr::Kind::Name ? scopes.find(values[0]->span) : nullptr;
+  const bool tensor = y && y->value.is(Val::Kind::Tensor);
+  summed = (summed && !tensor) || (tensor && y->value.tensor->type.rank() > 0);
+  const ast::Expr* taker = expressionAround(*file, call.span, [&](const ast::Expr& e) {
+    const bool takes = e.kind == ast::Expr::Kind::Index && e.args[0].get() == &call && e.subscripts.size() == 1;
+    const ast::Expr* i = takes ? e.subscripts[0].index.get() : nullptr;
+    return i && i->kind == ast::Expr::Kind::Int && i->text == "0";
+  });
+  auto made = valueGradient(context, taker ? taker->span : call.span, values[0]->span, values[1]->span, summed);
+  if (!made) return Help{said, {}};
+  if (!taker) made->edits[0].replacement = "(" + made->edits[0].replacement + ",)";
+  return made;
 }
 
 namespace {
@@ -312,7 +382,7 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
   const NameSet tainted(variables.begin(), variables.end());
   std::erase_if(before, [&](const ast::Stmt* s) { return clearsGradient(*s); });
   if (madeOfAnother(*file, backward.span, tainted)) return std::nullopt;
-  const auto kept = making(*context.frame().unit, before, tainted, *loss->value);
+  const auto kept = making(context, before, tainted, *loss->value);
   if (!kept || meet(namesIn(*kept, *loss->value), madeOutside(*file, at, tainted))) return std::nullopt;
   const auto text = [&](Span s) { return std::string(context.sources.text(s)); };
   const auto gradientOf = [&](const std::string& v) { return variables.size() == 1 ? "g" : "g_" + v; };
@@ -322,7 +392,7 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
     if (timesNamed(*file, made.back()) > 0) return std::nullopt;
   }
   std::vector<Edit> edits;
-  std::string body = text(loss->value->span), lines;
+  std::string body = valueText(context.sources, *loss, text(loss->value->span)), lines;
   for (const ast::Stmt* s : *kept) {
     lines += text(s->span) + "; ";
     const auto reads = [&](const ast::Stmt* other) {

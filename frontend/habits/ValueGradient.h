@@ -9,9 +9,14 @@
 namespace tenc::frontend {
 
 class Context;
+class Scopes;
 
-/// `grad(y, x)` with the statements by which `y` is made of `x`; nothing where those do not stand in one block.
-std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x);
+/// `torch.autograd.grad(y, x)`, which gives a tuple; without an edit where `y` cannot be made a function. None where
+/// the call is of something else.
+std::optional<Help> tupleOfGradient(Context& context, Scopes& scopes, const ast::Expr& call);
+/// `grad(y, x)` with the statements by which `y` is made of `x`, or of the sum of `y`; nothing where those do not stand
+/// in one block.
+std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x, bool summed = false);
 /// `loss.backward()` with the `w.grad` behind it, where no optimiser makes the step; nothing as above.
 std::optional<Help> backwardStep(Context& context, const ast::Expr& backward);
 

@@ -51,7 +51,7 @@ Val typeValue(std::shared_ptr<const Ty> type, Span span) {
 
 Val Names::lookupCallee(const ast::Expr& name, const ast::Expr* call) {
   auto v = lookup(name.span);
-  return v ? *v : unknownNames_.unknownName(name.text, name.span, false, call);
+  return v ? *v : unknownNames_.unknownName(name.text, name.span, {.call = call});
 }
 
 std::optional<Val> Names::lookup(Span use) {

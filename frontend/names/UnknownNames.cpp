@@ -13,6 +13,7 @@
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
@@ -75,19 +76,21 @@ bool isRead(const Unit& unit, Span assigned, const std::string& name) {
   return found;
 }
 
-/// Whether a name that is assigned first in a block is used behind that block, where nothing else declares it.
-bool isReadBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
+/// Where a name that is assigned first in a block is used behind that block, where nothing else declares it: the first
+/// place; none where it is not.
+std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
   const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
-  if (!block || block->kind == ast::Stmt::Kind::Fn) return false;
-  bool found = false;
+  if (!block || block->kind == ast::Stmt::Kind::Fn) return std::nullopt;
+  std::optional<Span> first;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
-                      !unit.resolution->definition(e.span));
+    const bool reads = e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
+                       !unit.resolution->definition(e.span);
+    if (reads && (!first || e.span.begin < first->begin)) first = e.span;
     return true;
   };
   visitAround(*unit.file, assigned, visitor);
-  return found;
+  return first;
 }
 
 /// Whether a member is taken of the name at `span`: `env.step`.
@@ -115,7 +118,8 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
 }
 }  // namespace
 
-Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
+Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse& use) {
+  const auto [assigned, type, call] = use;
   if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return context_.lost();
   if (const FnDecl* fn = context_.frame().fn) {
     for (const ast::Generic& g : fn->stmt->generics) {
@@ -156,7 +160,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
       else
         d.help("declare each variable before, with `var`");
     } else {
-      offerBinding(d, std::string(name), span);
+      offerBinding(d, std::string(name), span, type);
     }
   } else if (known && !known->inSubscript.empty() && isSubscript(*context_.frame().unit->file, span)) {
     d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
@@ -176,6 +180,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
+  } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
+    d.help(extreme->text, extreme->edits);
   } else if (known && !call && !known->asDType.empty()) {
     d.help(std::string(known->help), {{span, std::string(known->asDType)}});
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
@@ -192,20 +198,16 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
 }
 
 namespace {
-/// What a variable of the type starts from.
-std::string startOf(const ir::Type& t) {
-  const bool isBool = t.dtype == ir::DType::Bool, isPlain = t.dtype == ir::DType::F32;
-  if (t.shape.empty() && isPlain) return "0.0";
-  if (t.shape.empty() && isBool) return "false";
-  if (t.shape.empty() && t.dtype == ir::DType::I64) return "0";
-  std::string shape;
-  for (const int64_t n : t.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(n);
-  if (isBool) return "full([" + shape + "], false)";
-  return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
-}
-
 bool contains(Span outer, Span part) {
   return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
+}
+
+/// The outermost block around a statement that a use behind it does not stand in; the statement itself for none.
+const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use) {
+  const ast::Stmt* block = &statement;
+  for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(file, outer->span).outer)
+    block = outer;
+  return block;
 }
 
 /// How many statements of a block, and of those in it, bind the name.
@@ -223,9 +225,7 @@ bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name,
   const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
   const ast::Stmt* binds = file && ended.span.file == use.file ? placeIn(*file, ended.span).statement : nullptr;
   if (!binds || ended.span.begin > use.begin) return false;
-  const ast::Stmt* block = binds;
-  for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(*file, outer->span).outer)
-    block = outer;
+  const ast::Stmt* block = blockBefore(*file, *binds, use);
   const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
   const bool assigns = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
                        !binds->type && binds->annotations.empty() && binds->keyword.valid() && ended.type;
@@ -262,10 +262,20 @@ bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, S
   return true;
 }
 
-void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {
+void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span,
+                                const ir::Type* type) const {
   const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
-  if (file != nullptr && isReadBehindBlock(*context_.frame().unit, span, name)) {
-    d.help("`" + name + "` is used after this block: declare it before the block, with `var " + name + " = ...`");
+  const auto use = file ? readBehindBlock(*context_.frame().unit, span, name) : std::nullopt;
+  if (use) {
+    const std::string help = "`" + name + "` is used after this block: declare it before the block, with `var " + name;
+    const ast::Stmt* assigns = placeIn(*file, span).statement;
+    if (type && assigns) {
+      const ast::Stmt* block = blockBefore(*file, *assigns, *use);
+      const std::string line = "var " + name + " = " + startOf(*type);
+      d.help(help + "`", {syntax::lineBefore(context_.sources, block->span, line)});
+    } else {
+      d.help(help + " = ...`");
+    }
     return;
   }
   const bool again = file != nullptr && isAssignedBehind(*file, span, name);
@@ -309,6 +319,11 @@ void UnknownNames::checkNames(const ast::Stmt& fn) {
   };
   for (const Declaration* d : resolution.signatureOf(fn)) bind(d);
   for (const Use& use : resolution.within(fn.span)) bind(use.declaration);
+  // A type that is not known is told of where the parameter is: `fn f(n: N) = zeros([N])`.
+  for (const ast::FnParam& p : fn.params) {
+    if (p.type && p.type->path.size() == 1 && !resolution.definition(p.type->path[0].span))
+      context_.frame().undeclared.emplace(p.type->path[0].text);
+  }
   TreeVisitor visitor = checking();
   visitor.onExpression = [&](const ast::Expr& e) { return checkExpression(e, visitor); };
   visitor.visit(fn);
@@ -340,7 +355,7 @@ TreeVisitor UnknownNames::checking() {
     if (s.kind != ast::Stmt::Kind::Assign || s.op != "=" || !s.target) return;
     const auto report = [this](const ast::Expr& target) {
       const bool isName = target.kind == ast::Expr::Kind::Name;
-      if (isName && !meansSomething(target)) unknownName(target.text, target.span, true);
+      if (isName && !meansSomething(target)) unknownName(target.text, target.span, {.assigned = true});
     };
     report(*s.target);
     if (s.target->kind != ast::Expr::Kind::Tuple) return;
@@ -360,7 +375,7 @@ bool UnknownNames::checkExpression(const ast::Expr& e, const TreeVisitor& visito
     if (isCall && habits_.foreignCall(e)) return false;
     if (!habits_.foreignPrefix(named)) return true;
   } else {
-    unknownName(named.text, named.span, false, isCall ? &e : nullptr);
+    unknownName(named.text, named.span, {.call = isCall ? &e : nullptr});
   }
   for (const ast::Argument& a : e.arguments) {
     if (a.value) visitor.visit(*a.value);

@@ -12,22 +12,30 @@ class Context;
 class Scopes;
 class Habits;
 
+/// How an unknown name is used.
+struct UnknownUse {
+  bool assigned = false;            ///< it stands left of a `=`
+  const ir::Type* type = nullptr;   ///< of the value that is assigned, where it is known
+  const ast::Expr* call = nullptr;  ///< the call of it
+};
+
 /// Reports names that are nowhere declared.
 class UnknownNames {
  public:
   UnknownNames(Context& context, Scopes& scopes, Habits& habits)
       : context_(context), scopes_(scopes), habits_(habits) {}
 
-  /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
-  Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
+  /// Reports it with what may have been meant.
+  Val unknownName(std::string_view name, Span span, const UnknownUse& use = {});
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
   void checkNames(const ast::Stmt& fn);
   /// Reports marks of other languages before a function, `@njit`, which name no device.
   void checkMarks(const ast::Stmt& fn);
 
-  /// Adds the word that binds a name where it is assigned for the first time.
-  void offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const;
+  /// Adds the word that binds a name where it is assigned for the first time; where it is used behind its block, the
+  /// variable that is declared before that.
+  void offerBinding(Diagnostics::Builder& d, const std::string& name, Span span, const ir::Type* type = nullptr) const;
   /// Adds that the statement around a part may be left out.
   void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
 

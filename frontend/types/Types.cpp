@@ -100,7 +100,13 @@ std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool re
     case TypeKind::Path: {
       TypeName n = typeName(t, g, true);
       if (n.value && n.value->is(Val::Kind::Int)) return evaluator_.constInt(*n.value);
-      if (n.value && !n.value->poison() && report) {
+      if (n.value && isRunTimeSize(*n.value) && report) {
+        // In the function itself the way to the argument begins at this use.
+        const Declaration* variable = context_.frame().unit->resolution->definition(t.span);
+        Val size = *n.value;
+        if (variable && context_.frame().bound(variable->span)) size.span = t.span;
+        refuseRunTimeSize(context_, size);
+      } else if (n.value && !n.value->poison() && report) {
         context_.error(Code::E0203, t.span, "a dim must be an integer, not " + describe(*n.value));
       }
       return std::nullopt;
@@ -330,8 +336,8 @@ void Types::unknownType(const ast::TypeExpr& t) {
     d.help(std::string(known->help), {{t.span, std::string(known->asType)}});
   else if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
     suggest(d, name, t.path[0].span, names, known);
-  else if (context_.frame().fn)
-    d.note("variables that no shape of an argument gives are listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`");
+  else if (auto listed = listedVariable(context_, t))
+    d.help(listed->text, listed->edits);
 }
 
 }  // namespace tenc::frontend

@@ -2,6 +2,8 @@
 #include "frontend/values/Tensors.h"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
@@ -43,8 +46,12 @@ bool Tensors::arrayShape(const Val& v, ir::Dims& shape, std::optional<DType>& dt
     ir::Dims s;
     if (!arrayShape(e, s, dtype, allStatic, anyTree)) return false;
     if (!first && s != inner && !anyTree) {
-      context_.error(Code::E0202, e.span,
-                     "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
+      auto d =
+          context_.error(Code::E0202, e.span,
+                         "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
+      // Rows of numbers are rather meant to be of one length.
+      if (!std::ranges::all_of(v.elems, [](const Val& part) { return part.is(Val::Kind::Array); }))
+        d.help("values of different shapes are held by a tuple", asTuple(context_.sources, v.span));
       return false;
     }
     inner = s;
@@ -109,6 +116,21 @@ void Tensors::adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool
   if (real && !ir::isFloat(*expected->dtype)) return;
   if (ir::Value* t = tensorOf(operands[0], expected->dtype)) operands[0] = Val::ofTensor(t, operands[0].span);
 }
+
+namespace {
+/// The number that a text holds, as TL writes it: `float("-inf")`, `int("3")`. Empty for none.
+std::string numberIn(const std::string& text) {
+  const std::string sign = text.starts_with('-') ? "-" : "";
+  std::string rest = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  std::ranges::transform(rest, rest.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  if (rest == "inf" || rest == "infinity") return sign + "inf";
+  if (rest == "nan") return "nan";
+  double value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  const bool plain = !rest.empty() && std::isdigit(static_cast<unsigned char>(rest[0])) != 0;
+  return plain && error == std::errc() && end == rest.data() + rest.size() ? sign + rest : "";
+}
+}  // namespace
 
 ir::Value* Tensors::tensorOf(const Val& v, std::optional<DType> hint) {
   const ir::Loc outer = context_.b().loc();  // what is made of the tensor belongs to the whole
@@ -213,7 +235,12 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
       array.kind = Val::Kind::Array;
       return constantTensor(array, DType::I64, {static_cast<int64_t>(v.elems.size())});
     }
-    default: context_.error(Code::E0203, v.span, "expected a tensor or a number, not " + describe(v)); return nullptr;
+    default: {
+      auto d = context_.error(Code::E0203, v.span, "expected a tensor or a number, not " + describe(v));
+      if (const std::string number = v.is(Val::Kind::String) ? numberIn(v.text) : ""; !number.empty())
+        d.help("a number is written without quotes", {{v.span, number}});
+      return nullptr;
+    }
   }
 }
 

@@ -187,6 +187,8 @@ def counting(folder, dtype, rng):
     for right in (False, True):
         want = np.array([np.searchsorted(a, b, "right" if right else "left") for a, b in zip(sorted_rows, x)])
         s.check(f"searchsorted({rows}, {v}, right: {str(right).lower()})", want)
+    nearness(s, v, x, rng)
+    if dtype in FLOATS: tables(s, v, x, rng)
     for to in ("i64", "f32", "f64"):
         if dtype[0] == "u" and to == "i64": continue
         as_it = x.astype(NUMPY[to])
@@ -203,6 +205,40 @@ def counting(folder, dtype, rng):
             s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "{mode}", include_self: false)', apart, rng)
         s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "mean")', apart, rng)
     return s
+
+
+def tables(s, v, x, rng):
+    """Between the points of tables: of many and of one, with points at one place, at the points and beyond them."""
+    for n in (1, 2, 9):
+        xp, places = s.load(np.sort(rng.standard_normal(n) * 4))
+        fp, values = s.load(rng.standard_normal(n))
+        some, at = s.load(np.concatenate([places, [np.nan, -np.inf, np.inf]]))
+        for name, points in ((v, x), (some, at)):
+            for options, ends in (("", {}), (", left: -5, right: nan", {"left": -5, "right": np.nan})):
+                want = np.where(np.isnan(points), np.nan, np.interp(points, places, values, **ends))  # of one point it skips NaN
+                s.check(f"interp({name}, {xp}, {fp}{options})", want, roundings=4, size=5)
+    twice, places = s.load([-1.0, 0.0, 0.0, 2.0, 2.0])
+    steps, values = s.load([1.0, 2.0, 3.0, -np.inf, 4.0])
+    s.check(f"interp({v}, {twice}, {steps})", np.interp(x, places, values), roundings=4, size=5)
+    if s.dtype == "f64":
+        for variable in (v, fp): s.slope(f"interp({v} + 0.01, {xp}, {fp})", variable, rng)
+
+
+def nearness(s, v, x, rng):
+    """On both sides of the tolerance, and equal; of floats infinities and NaN too."""
+    for rtol, atol in ((0.1, 0.05), (0.0, 0.3), (0.5, 0.0), (0.0, 0.0)):
+        other = x + (atol + rtol * np.abs(x)) * rng.choice([-2.0, -0.5, 0.0, 0.5, 2.0], x.shape)
+        if s.dtype not in FLOATS: other = np.clip(np.round(other), 0 if s.dtype[0] == "u" else -20, 20).astype(np.int64)
+        near, b = s.load(other)
+        options = f"rtol: {rtol}, atol: {atol}"
+        s.check(f"isclose({near}, {v}, {options})", np.isclose(b, x, rtol, atol))
+        for row in range(2):
+            s.check(f"allclose({near}[{row}], {v}[{row}], {options})", np.allclose(b[row], x[row], rtol, atol))
+    if s.dtype in FLOATS:
+        ends, b = s.load([np.inf, -np.inf, np.nan, 1.0, np.inf, np.nan])
+        same, c = s.load([np.inf, np.inf, np.nan, np.inf, 1.0, 1.0])
+        for equal in (False, True):
+            s.check(f"isclose({ends}, {same}, rtol: 0.5, equal_nan: {str(equal).lower()})", np.isclose(b, c, 0.5, equal_nan=equal))
 
 
 def modes(x, axis):

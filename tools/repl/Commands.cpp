@@ -203,7 +203,7 @@ void Shell::document(const std::string& name) {
     std::fputs(list.c_str(), stdout);
     return;
   }
-  suggest(name);
+  if (!tool::printForeign(name)) suggest(name);
 }
 
 /// Says that nothing has that name, and which one is near.

@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 16;
 constexpr int kMostRounds = 8;
+constexpr int kMostOfFix = 40;
+constexpr size_t kMostSaid = 3;
 
 /// An error with an edit, of the user's text or of what became of it.
 struct Finding {
@@ -35,20 +37,28 @@ class Rounds {
         mended_(source_.text()) {}
 
   void run() {
+    if (mend(kMostRounds)) report();
+  }
+  /// Makes the edits, round by round; whether a script without errors comes of it.
+  bool mend(int most) {
     std::vector<OwnedEdit> edits;
     collect(session_.diags(), script_, 0, edits);
-    for (int round = 1; round <= kMostRounds && !edits.empty(); ++round) {
-      const std::string before = mended_.now();
+    for (int round = 1; round <= most && !edits.empty(); ++round) {
+      last_ = mended_.now();
       mended_.apply(std::move(edits));
-      if (mended_.now() == before) return;
+      if (mended_.now() == last_) return false;
       edits.clear();
       Session trial(options_);
       const std::optional<uint32_t> file = trial.addText(source_.name(), mended_.now());
-      if (!file || !compiled(trial, *file)) return;
-      if (trial.diags().ok()) return report();
+      if (!file || !compiled(trial, *file)) return false;
+      last_ = mended_.now();
+      if (trial.diags().ok()) return true;
       collect(trial.diags(), *file, round, edits);
     }
+    return false;
   }
+  /// The text of the last round that could be read.
+  const std::string& last() const { return last_; }
 
  private:
   static bool compiled(Session& trial, uint32_t file) {
@@ -61,10 +71,7 @@ class Rounds {
   /// The edits that a round makes: the first of every error, as far as they are apart.
   void collect(const Diagnostics& diags, uint32_t file, size_t round, std::vector<OwnedEdit>& edits) {
     const auto isApart = [&](const Edit& e) {
-      return std::all_of(edits.begin(), edits.end(), [&](const OwnedEdit& o) {
-        const Span a = o.edit.span, b = e.span;
-        return (a.end <= b.begin || b.end <= a.begin) && !(a == b && o.edit.replacement == e.replacement);
-      });
+      return std::all_of(edits.begin(), edits.end(), [&](const OwnedEdit& o) { return areApart(o.edit, e); });
     };
     const auto inFile = [&](const Edit& e) { return e.span.file == file; };
     for (const Diagnostic* d : inSourceOrder(diags)) {
@@ -74,7 +81,7 @@ class Rounds {
       bool clashes = false;
       for (const Edit& e : h->edits) {
         const auto isSame = [&](const OwnedEdit& o) {
-          return o.edit.span == e.span && o.edit.replacement == e.replacement;
+          return o.edit.span == e.span && o.edit.replacement == e.replacement && e.replacement.ends_with('\n');
         };
         if (std::any_of(edits.begin(), edits.end(), isSame)) continue;  // one import for two uses
         clashes = clashes || !isApart(e);
@@ -105,15 +112,15 @@ class Rounds {
     return findings_.size() - 1;
   }
 
-  /// What is said of a group of edits: what was said of each.
+  /// What is said of a group of edits: what was said of the first few.
   std::string saidOf(size_t group) const {
     std::vector<std::string> said;
     for (size_t i = 0; i < findings_.size(); ++i)
       if (mended_.groupOf(i) == group && std::find(said.begin(), said.end(), findings_[i].help) == said.end())
         said.push_back(findings_[i].help);
     std::string text;
-    for (const std::string& s : said) text += (text.empty() ? "" : "; ") + s;
-    return text;
+    for (size_t i = 0; i < std::min(said.size(), kMostSaid); ++i) text += (text.empty() ? "" : "; ") + said[i];
+    return text + (said.size() > kMostSaid ? "; and what the errors below say of these lines" : "");
   }
 
   /// The error of the first round that says the same at the same place, without an edit.
@@ -141,6 +148,7 @@ class Rounds {
         }
         continue;
       }
+      if (group != i) continue;  // it is mended with the first; its own edit stands alone
       std::vector<Help> helps = session_.diags().all()[f.index].helps;
       const auto first = std::find_if(helps.begin(), helps.end(), [](const Help& h) { return !h.edits.empty(); });
       *first = whole;
@@ -154,6 +162,7 @@ class Rounds {
   const SourceFile& source_;
   SessionOptions options_;
   MendedText mended_;
+  std::string last_;
   std::vector<Finding> findings_;
 };
 
@@ -165,6 +174,15 @@ void reportBehind(Session& session) {
   if (std::any_of(session.diags().all().begin(), session.diags().all().end(), isPlacement)) return;
   if (session.sources().file(*session.script()).text().size() > kMostBytes) return;
   Rounds(session, *session.script()).run();
+}
+
+std::string mendedScript(Session& session) {
+  if (!session.script()) return "";
+  const std::string_view text = session.sources().file(*session.script()).text();
+  if (text.size() > kMostBytes || session.diags().ok()) return std::string(text);
+  Rounds rounds(session, *session.script());
+  rounds.mend(kMostOfFix);
+  return rounds.last().empty() ? std::string(text) : rounds.last();
 }
 
 }  // namespace tenc::tool

@@ -1,5 +1,7 @@
 // What only shows once other errors are mended is reported together with them.
 #pragma once
+#include <string>
+
 #include "tools/tenc/Session.h"
 
 namespace tenc::tool {
@@ -9,5 +11,7 @@ namespace tenc::tool {
 /// user's text, and the edits together make that script. Otherwise nothing changes. Where values live is looked at
 /// afterwards: which of them are apart depends on the edit that was chosen for others.
 void reportBehind(Session& session);
+/// The script after these edits, also where errors without an edit are left.
+std::string mendedScript(Session& session);
 
 }  // namespace tenc::tool

@@ -3,8 +3,10 @@
 
 #include "ir/CallGraph.h"
 #include "ir/Ir.h"
+#include "tools/tenc/Behind.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
+#include "tools/tenc/WholeFile.h"
 
 namespace tenc::tool {
 
@@ -26,11 +28,36 @@ void checkProgram(Session& session, ir::Module& m, bool report) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+/// Writes the script with the edits that its errors propose, and checks that.
+int fixed(Session& session, const CommandLine& line) {
+  const std::optional<uint32_t> file = addInput(session, line);
+  if (!file) return finish(session, line);
+  lowerInput(session, line, *file);
+  if (session.internalError()) return finish(session, line);
+  const std::string text = mendedScript(session);
+  CommandLine rest = line;
+  rest.fix = false;
+  if (line.input == "-" || line.code) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    rest.code = text;
+  } else if (text != session.sources().file(*file).text()) {
+    std::string error;
+    if (!writeWhole(line.input, text, error)) {
+      session.diags().report(Code::E0503, {}, "cannot write " + line.input + ": " + error);
+      return finish(session, line);
+    }
+    std::printf("%s was changed\n", line.input.c_str());
+  }
+  Session again(session.options());
+  return checkCommand(again, rest);
+}
+
 }  // namespace
 
 int checkCommand(Session& session, const CommandLine& line) {
   session.options().checkUncalled = true;
   session.options().tests = session.options().benches = true;
+  if (line.fix) return fixed(session, line);
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
   frontend::Lowered lowered = lowerInput(session, line, *file);

@@ -25,6 +25,7 @@ struct CommandLine {
   std::string colour = "auto";            ///< auto, always, never
   std::string trace;                      ///< --trace: where a Chrome trace goes
   std::string filter;                     ///< test, bench: titles that contain this
+  bool fix = false;                       ///< check: make the edits that errors propose
   bool checkLayout = false;               ///< fmt: say whether the layout would change, and write nothing
   bool memoryReport = false;              ///< check: list what is alive at the peak of each device
   std::string html;                       ///< profile: where the page goes

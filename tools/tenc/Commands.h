@@ -19,6 +19,8 @@ int transfersCommand(Session& session, const CommandLine& line);
 bool printOperation(std::string_view name);
 /// What a word of the grammar is for; false when it is none.
 bool printKeyword(std::string_view word);
+/// What TL has in place of a name of NumPy, PyTorch, JAX or Python; false for one that nobody knows.
+bool printForeign(const std::string& name);
 /// The page of docs/errors of a code.
 bool printErrorPage(std::string_view code);
 int explainCommand(Session& session, const CommandLine& line);

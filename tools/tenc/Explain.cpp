@@ -7,6 +7,7 @@
 #include "frontend/StdModules.h"
 #include "support/Text.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignCalls.h"
 #include "syntax/Tokens.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Keywords.h"
@@ -78,13 +79,30 @@ std::string nearestWord(SourceManager& sources, const std::string& word, std::st
   return near.best();
 }
 
-/// What TL has in place of a name of NumPy, PyTorch, JAX or Python; false for one that nobody knows.
+/// What is said of calls of a name: `np.fft.rfft`, `fft`.
+bool printForeignCall(const std::string& name, const std::string& word) {
+  const size_t dot = name.rfind('.', name.size() - word.size() - 2);
+  std::vector<const syntax::ForeignCall*> rows;
+  for (const std::string& path : {name.size() > word.size() ? name.substr(dot + 1) : word, word, word + "." + word})
+    if (rows.empty()) rows = syntax::foreignCalls(path);
+  if (rows.empty() || (rows[0]->help.empty() && rows[0]->text.empty())) return false;
+  const std::string text(rows[0]->text), help(rows[0]->help);
+  std::printf("`%s` is not TL: %s\n", forTerminal(name).c_str(),
+              help.empty() ? ("`" + std::string(rows[0]->call) + "` is written `" + text + "`").c_str() : help.c_str());
+  return true;
+}
+
+}  // namespace
+
 bool printForeign(const std::string& name) {
   const std::string word = name.substr(name.rfind('.') + 1);
   const syntax::Familiar* module = syntax::familiarName(name.substr(0, name.find('.')));
   if (word != name && module && module->prefix && printOperation(word)) return true;  // np.dot
   const syntax::Familiar* known = syntax::familiarName(word);
   if (!known) known = syntax::familiarOption(word);
+  if (!known) known = syntax::familiarWord(word);
+  if (!known)
+    if (printForeignCall(name, word)) return true;
   if (!known || (known->replacement.empty() && known->help.empty())) return false;
   const std::string replacement(known->replacement);
   std::printf("`%s` is not TL: %s\n", forTerminal(name).c_str(),
@@ -94,8 +112,6 @@ bool printForeign(const std::string& name) {
   if (!printOperation(replacement)) printKeyword(replacement);
   return true;
 }
-
-}  // namespace
 
 int explainCommand(Session& session, const CommandLine& line) {
   if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;

@@ -1,15 +1,66 @@
 #include "tools/tenc/MendedText.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tenc::tool {
 
+namespace {
+
+bool isInserted(const Edit& e) { return e.span.begin == e.span.end; }
+
+/// How edits at one place follow each other, which is nested as brackets are: of what ends there the one that began
+/// last comes first, of what begins there the one that ends last.
+class OrderAtPlace {
+ public:
+  explicit OrderAtPlace(const std::vector<OwnedEdit>& edits) {
+    for (const OwnedEdit& e : edits) {
+      const uint32_t at = e.edit.span.begin;
+      const auto [it, isNew] = around_.try_emplace(e.finding, Around{at, at});
+      it->second = {std::min(it->second.first, at), std::max(it->second.last, at)};
+    }
+  }
+  bool operator()(const OwnedEdit& a, const OwnedEdit& b) const {
+    const uint32_t at = a.edit.span.begin;
+    if (at != b.edit.span.begin) return at < b.edit.span.begin;
+    const int first = rank(a), second = rank(b);
+    if (first != second) return first < second;
+    const Around &x = around_.at(a.finding), &y = around_.at(b.finding);
+    if (first == kEnds) return x.first != y.first ? x.first > y.first : a.finding > b.finding;
+    if (first == kBegins && x.last != y.last) return x.last > y.last;
+    return a.finding < b.finding;
+  }
+
+ private:
+  struct Around {
+    uint32_t first, last;
+  };
+  enum Rank : uint8_t { kLine, kEnds, kAlone, kBegins, kReplaces };
+  Rank rank(const OwnedEdit& e) const {
+    if (!isInserted(e.edit)) return kReplaces;
+    if (e.edit.replacement.ends_with('\n')) return kLine;  // `import nn` stands in front of what its line gets
+    const Around& around = around_.at(e.finding);
+    const bool ends = around.first < e.edit.span.begin, begins = e.edit.span.begin < around.last;
+    return ends && !begins ? kEnds : begins && !ends ? kBegins : kAlone;
+  }
+
+  std::map<size_t, Around> around_;
+};
+
+}  // namespace
+
+bool areApart(const Edit& a, const Edit& b) {
+  if (a.span == b.span) return isInserted(a) && a.replacement != b.replacement;
+  // What is put in front of a part says something of that part, as `let` does.
+  const auto leads = [](const Edit& e, const Edit& other) {
+    return isInserted(e) && !e.replacement.ends_with('\n') && e.span.begin == other.span.begin;
+  };
+  if (leads(a, b) || leads(b, a)) return false;
+  return a.span.end <= b.span.begin || b.span.end <= a.span.begin;
+}
+
 void MendedText::apply(std::vector<OwnedEdit> edits) {
-  const auto isLine = [](const Edit& e) { return e.span.begin == e.span.end && e.replacement.ends_with('\n'); };
-  std::stable_sort(edits.begin(), edits.end(), [&](const OwnedEdit& a, const OwnedEdit& b) {
-    if (a.edit.span.begin != b.edit.span.begin) return a.edit.span.begin < b.edit.span.begin;
-    return isLine(a.edit) && !isLine(b.edit);  // `import nn` stands in front of what its line gets
-  });
+  std::stable_sort(edits.begin(), edits.end(), OrderAtPlace(edits));
   // From the last on, so that the places of those before stay what they are.
   for (auto e = edits.rbegin(); e != edits.rend(); ++e) apply(*e);
 }

@@ -15,12 +15,15 @@ struct OwnedEdit {
   size_t finding;
 };
 
+/// Whether the edits of two findings may be made together, and give the same in either order.
+bool areApart(const Edit& a, const Edit& b);
+
 class MendedText {
  public:
   explicit MendedText(std::string_view original) : original_(original), now_(original) {}
 
   const std::string& now() const { return now_; }
-  /// Makes the edits of one round, which do not overlap, in the order in which they are to stand at one place.
+  /// Makes the edits of one round, which are apart. What several findings put at one place is nested.
   void apply(std::vector<OwnedEdit> edits);
   /// Where a span of the text as it is now stands in the original; a changed place is its whole.
   Span inOriginal(Span s) const;

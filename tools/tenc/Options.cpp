@@ -176,6 +176,8 @@ constexpr Option kOptions[] = {
               std::isfinite(c.session.benchSeconds);
      },
      only(Command::Bench)},
+    {"fix", "", "make the edits that errors propose, and check what comes of it",
+     [](CommandLine& c, std::string_view) { return c.fix = true; }, only(Command::Check)},
     {"dry-run", "", "exit status 1 when the layout would change; nothing is written",
      [](CommandLine& c, std::string_view) { return c.checkLayout = true; }, only(Command::Fmt)},
     {"diff", "old.json", "exit status 1 when there are more than in a list that --json wrote",

@@ -1,0 +1,112 @@
+#include "frontend/habits/LossScaling.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+#include "syntax/StatementEdits.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+/// Whether something is rounded to f16, where small gradients are lost; or may be, in what could not be read.
+bool roundsToF16(const ast::File& file) {
+  bool found = false;
+  const auto isHalf = [](const ast::Expr& e) { return e.text == "f16" || e.text == "float16" || e.text == "half"; };
+  const auto marks = [&](const std::vector<ast::Annotation>& all) {
+    for (const ast::Annotation& a : all) found = found || (a.index && isHalf(*a.index));
+  };
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    found = found || s.kind == StmtKind::Error;
+    marks(s.annotations);
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    marks(e.annotations);
+    found = found || isHalf(e);
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+
+class Scaler {
+ public:
+  Scaler(const SourceManager& sources, std::string name) : sources_(sources), name_(std::move(name)) {}
+
+  /// The edits of all that is done with it; false where one is not known.
+  bool read(const ast::File& file, Span bound) {
+    size_t uses = 0, known = 0;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      const ast::Expr* call = s.kind == StmtKind::Expr ? methodOf(s.value.get()) : nullptr;
+      if (!call) return;
+      const std::string& method = call->args[0]->text;
+      if (method == "update" || method == "unscale_") {
+        edits.push_back(syntax::removed(sources_, s.span));
+      } else if (method == "step" && call->arguments.size() == 1 && call->arguments[0].value) {
+        edits.push_back({call->span, std::string(sources_.text(call->arguments[0].value->span)) + ".step()"});
+      } else {
+        return;
+      }
+      ++known;
+    };
+    visitor.onExpression = [&](const ast::Expr& e) {
+      uses += e.kind == ExprKind::Name && e.text == name_ && !holds(bound, e.span) ? 1 : 0;
+      const bool scales = methodOf(&e) && e.args[0]->text == "scale" && e.arguments.size() == 1 && e.arguments[0].value;
+      if (!scales) return true;
+      const ast::Expr& loss = *e.arguments[0].value;
+      const bool open = loss.kind == ExprKind::Binary || loss.kind == ExprKind::Unary;
+      const std::string text(sources_.text(loss.span));
+      edits.push_back({e.span, open ? "(" + text + ")" : text});
+      ++known;
+      return true;
+    };
+    visitor.visit(file);
+    return uses == known;
+  }
+
+  std::vector<Edit> edits;
+
+ private:
+  static bool holds(Span outer, Span part) { return outer.begin <= part.begin && part.end <= outer.end; }
+  /// The call of a method of the scaler; null for another expression.
+  const ast::Expr* methodOf(const ast::Expr* e) const {
+    const bool calls = e && e->kind == ExprKind::Call && e->args[0]->kind == ExprKind::Member;
+    const ast::Expr* of = calls ? e->args[0]->args[0].get() : nullptr;
+    return of && of->kind == ExprKind::Name && of->text == name_ ? e : nullptr;
+  }
+
+  const SourceManager& sources_;
+  const std::string name_;
+};
+
+}  // namespace
+
+std::optional<Help> unscaledTraining(Context& context, const ast::Expr& call) {
+  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  if (!file || call.kind != ExprKind::Call || call.args[0]->text != "GradScaler") return std::nullopt;
+  const ast::Stmt* s = placeIn(*file, call.span).statement;
+  const bool binds = s && s->value.get() == &call;
+  const std::string name = !binds                                                 ? ""
+                           : s->target && s->target->kind == ExprKind::Name       ? s->target->text
+                           : s->kind == StmtKind::Let || s->kind == StmtKind::Var ? s->pattern.name.text
+                                                                                  : "";
+  const std::string said = "f32 and bf16 need no scaling of losses; those of f16 are scaled by the module `amp`";
+  Scaler scaler(context.sources, name);
+  if (name.empty() || roundsToF16(*file) || !scaler.read(*file, s->span))
+    return Help{said + ": `let s = amp.scaler()`", {}};
+  scaler.edits.push_back(syntax::removed(context.sources, s->span));
+  return Help{said, std::move(scaler.edits)};
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,60 @@
+#include "frontend/habits/StartValues.h"
+
+#include "frontend/Context.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+
+namespace tenc::frontend {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+std::string startOf(const ir::Type& t) {
+  const bool isBool = t.dtype == ir::DType::Bool, isPlain = t.dtype == ir::DType::F32;
+  if (t.shape.empty() && isPlain) return "0.0";
+  if (t.shape.empty() && isBool) return "false";
+  if (t.shape.empty() && t.dtype == ir::DType::I64) return "0";
+  std::string shape;
+  for (const int64_t n : t.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(n);
+  if (isBool) return "full([" + shape + "], false)";
+  return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
+}
+
+std::optional<Help> extremeStart(Context& context, Span none) {
+  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::Stmt* s = file ? placeIn(*file, none).statement : nullptr;
+  if (!s || !s->value || s->value->span != none) return std::nullopt;
+  const bool assigns = s->kind == StmtKind::Assign && s->op == "=" && s->target->kind == ExprKind::Name;
+  if (!assigns && (s->kind != StmtKind::Var && s->kind != StmtKind::Let)) return std::nullopt;
+  const std::string& name = assigns ? s->target->text : s->pattern.name.text;
+  const auto isIt = [&](const ast::ExprPtr& x) { return x->kind == ExprKind::Name && x->text == name; };
+  const auto isNone = [&](const ast::ExprPtr& x) {
+    const bool compares = x->kind == ExprKind::Binary && x->text == "==" && isIt(x->args[0]);
+    return (x->kind == ExprKind::Bool && !x->boolean) || (compares && x->args[1]->text == "None");
+  };
+  // Only `best is None or x < best` does the same for an infinity: what else asks for a value first would not.
+  bool below = false, above = false, otherwise = false;
+  const ast::Expr* chosen = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Binary) return true;
+    if (e.text == "or" && isNone(e.args[0])) chosen = e.args[1].get();
+    otherwise = otherwise || (e.text == "!=" && isIt(e.args[0]) && e.args[1]->text == "None");
+    if (e.text[0] != '<' && e.text[0] != '>') return true;
+    const bool left = isIt(e.args[0]), right = isIt(e.args[1]);
+    if (left == right) return true;
+    otherwise = otherwise || chosen != &e;
+    (right == (e.text[0] == '<') ? below : above) = true;
+    return true;
+  };
+  visitor.visit(*file);
+  if (below == above || otherwise) return std::nullopt;
+  const std::string start = below ? "inf" : "-inf";
+  return Help{"a variable always has a value: one that keeps the " + std::string(below ? "least" : "greatest") +
+                  " starts from `" + start + "`",
+              {{none, start}}};
+}
+
+}  // namespace tenc::frontend

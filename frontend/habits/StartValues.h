@@ -1,0 +1,18 @@
+// What variables start from, where they are declared before the block that assigns them.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "ir/Type.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::frontend {
+
+class Context;
+
+/// Zeros of the type, as they are written.
+std::string startOf(const ir::Type& t);
+/// `best = None` of what keeps the least, or the greatest, of the values that it is compared with: an infinity instead.
+std::optional<Help> extremeStart(Context& context, Span none);
+
+}  // namespace tenc::frontend
