@@ -140,7 +140,7 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2, 64)
 
-    from . import images, kernels, large, networks, products, random, training
+    from . import functions, images, kernels, large, networks, products, random, training
     networks.define(WORKLOADS, Workload)
     kernels.define(WORKLOADS, Workload)
     random.define(WORKLOADS, Workload)
@@ -148,6 +148,7 @@ def _define():
     large.define(WORKLOADS, Workload)
     products.define(WORKLOADS, Workload)
     images.define(WORKLOADS, Workload)
+    functions.define(WORKLOADS, Workload)
 
 
 _define()
