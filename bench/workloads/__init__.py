@@ -18,6 +18,7 @@ class Workload:
     condition: float = 1.0      # how much larger than a rounding of an input the change of a result is
     strays: float = 0.0         # by how much a result may be off besides, where rounding decides between two ways
     dtype: str = "f32"          # bf16 or f16: what floats of the inputs are rounded to, for every peer and in the TL script
+    reference: Optional[Callable] = None     # PyTorch code for the right result, where `torch` does not give that on all processors
     distribution: Optional[Callable] = None  # of random numbers: what is wrong with a sample, or None
     numpy: Optional[Callable] = None         # a peer where NumPy is a competitor
     script: str = ""            # the TL side, where it is no file
