@@ -3,6 +3,7 @@
 NumPy, workload by workload.
 
     python bench/bench.py --tenc build/release/bin/tenc [--threads 2] [--only NAME,...] [--rounds 9] [--markdown FILE]
+    python bench/bench.py --tenc build/release/bin/tenc --isa avx2 [--only ...]
     python bench/bench.py --tenc build/release/bin/tenc --device cuda [--only ...]
 
 Needs torch, jax and numpy from PyPI in the interpreter that runs it (a virtual environment outside the repository).
@@ -12,7 +13,7 @@ tenc is wrong is not timed. Then rounds are interleaved: in each, every peer run
 for about as long, in its own process; the figure is the median over rounds of each round's mean. `ratio` is the best peer's
 time divided by tenc's: above 1 tenc is ahead. `--least` takes the least time of a call instead. With --threads 1 everything
 is pinned to one processor. PyTorch runs in inference mode but for the rows that differentiate. `--check` compares and times
-nothing.
+nothing. `--isa avx2` limits tenc and all peers to AVX2, for processors that have no AVX-512 (LIMITS).
 
 With `--device cuda` everything is on the first GPU: rows are those of workloads/large.py, unless others are named, f32 is multiplied as f32
 by all, what is launched is waited for once a round, and `max` is torch.compile with CUDA graphs (mode reduce-overhead).
@@ -23,7 +24,8 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
-ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products, loops, images")
+ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products, loops, images, functions")
+ap.add_argument("--isa", choices=("native", "avx2"), default="native", help="the vector instructions that tenc and all peers may use")
 ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
@@ -37,6 +39,11 @@ if A.threads == 1:
 os.environ["OMP_NUM_THREADS"] = str(A.threads)
 os.environ["JAX_PLATFORMS"] = A.device
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # the GPU's memory is for all
+# What limits PyTorch's kernels, what torch.compile generates and its C++ compiler, oneDNN (in XLA, too), MKL, OpenBLAS (NumPy, SciPy) and XLA,
+# whose YNNPACK chooses by the processor alone, so that products are oneDNN's. Libraries read it when they are loaded.
+LIMITS = {"avx2": {"ATEN_CPU_CAPABILITY": "avx2", "TORCHINDUCTOR_CPP_MARCH": "x86-64-v3", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+                   "OPENBLAS_CORETYPE": "Haswell", "XLA_FLAGS": "--xla_cpu_max_isa=AVX2 --xla_cpu_experimental_ynn_fusion_type="}}
+os.environ.update(LIMITS.get(A.isa, {}))
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -53,7 +60,8 @@ if GPU:
     jax.config.update("jax_default_matmul_precision", "highest")
 PEERS = {"eager": "eager", "compile": "compile", "max": "CUDA graphs" if GPU else "max-autotune, frozen", "jax": "jax", "numpy": "numpy"}
 MAXIMAL = {"triton.cudagraphs": True} if GPU else {"max_autotune": True, "freezing": True}
-PLACE = [*(["--default-device", "cuda:0", "--transfers=allow"] if GPU else []), *A.extra.split()]
+PLACE = [*(["--default-device", "cuda:0", "--transfers=allow"] if GPU else []),
+         *(["--target-cpu", "x86-64-v3"] if A.isa == "avx2" else []), *A.extra.split()]
 
 
 def tuple_of(x):
@@ -73,6 +81,7 @@ def arrays(result):
 def reference(workload, tensors):
     """The results in f64."""
     if workload.distribution: return [None]
+    if workload.reference: return arrays(workload.reference(*tensors))
     torch.set_default_dtype(torch.float64)
     try: return arrays(workload.torch(*[t.double() if t.is_floating_point() else t for t in tensors]))
     finally: torch.set_default_dtype(torch.float32)
@@ -213,7 +222,7 @@ def main():
     group = A.group or ("gpu" if GPU else "table")
     names = A.only.split(",") if A.only else [n for n, w in WORKLOADS.items() if w.group == group]
     columns = [p for p in PEERS if p in A.peers.split(",")] + ["tenc"]
-    lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}, ms) | {' | '.join(PEERS.get(c, c) for c in columns)} | ratio |",
+    lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}{', AVX2' if A.isa == 'avx2' else ''}, ms) | {' | '.join(PEERS.get(c, c) for c in columns)} | ratio |",
              "|---" * (len(columns) + 2) + "|"]
     print(f"# torch {torch.__version__}, jax {jax.__version__}, {'least' if A.least else 'median'} of {A.rounds} interleaved rounds\n" + "\n".join(lines), flush=True)
     ratios, failed = [], 0

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""Native loops of tenc against the same loops in C.
+"""Native loops of tenc against the same loops in C and in Python compiled by Numba.
 
-    python bench/native.py [--tenc build/release/bin/tenc] [--clang clang-19] [--only NAME,...] [--rounds 9] [--seconds 0.05]
-                           [--least] [--check]
+    python bench/native.py [--tenc build/release/bin/tenc] [--clang clang-19] [--peers clang,numba] [--only NAME,...]
+                           [--rounds 9] [--seconds 0.05] [--least] [--check]
 
-Needs numpy. bench/native holds each workload as TL and, in the .c files, as C with `restrict` pointers, which clang compiles with
--O2 and with -O3, both for this processor. Inputs come from seed 0. The results must be the same bits before anything is timed. Then
-rounds are interleaved: each C version for some time, tenc's `bench` block as long, in its own process, all on one thread; figures are
+Needs numpy, and numba for that peer, which is left out where it is not installed. bench/native holds each workload as TL; in the .c
+files as C with `restrict` pointers, which clang compiles with -O2 and with -O3, both for this processor; and in the .py files for
+Numba, without fastmath. Inputs come from seed 0. The results must be the same bits before anything is timed. Then
+rounds are interleaved: each peer for some time, tenc's `bench` block as long, in its own process, all on one thread; figures are
 medians over the rounds of each round's median. With --least they are least times, which say more on a machine that has other
-work. `ratio` is the faster C version's time divided by tenc's. --check fails where a ratio
+work. `ratio` is the fastest peer's time divided by tenc's. --check fails where a ratio
 is below 1.0, the geometric mean below 1.1, or a loop with a `break` slower than the same test in the condition.
 """
-import argparse, ctypes, glob, json, math, os, subprocess, sys, tempfile, time
+import argparse, ctypes, glob, importlib.util, json, math, os, subprocess, sys, tempfile, time
 
 import numpy as np
 
 ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--clang", default="clang-19")
+ap.add_argument("--peers", default="clang,numba", help="those to run, separated by commas")
 ap.add_argument("--only", default="")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--seconds", type=float, default=0.05)
@@ -113,28 +115,57 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
 def median(values): return min(values) if A.least else sorted(values)[len(values) // 2]
 
 
-def run(name, libraries, folder):
-    """The times of the C versions, in the order of LEVELS, and tenc's, in ms; or what is wrong."""
+def clang_versions(folder):
+    """The C versions as functions of a workload's name, which take the arrays and the result."""
+    made = {}
+    for level in LEVELS:
+        at = f"{folder}/kernels{level}.so"
+        subprocess.run([A.clang, level, "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o", at,
+                        *sorted(glob.glob(f"{HERE}/*.c"))], check=True)
+        library = ctypes.CDLL(at)
+        def version(name, arrays, library=library):
+            pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
+            return lambda f=getattr(library, name): f(*pointers)
+        made[f"clang {level}"] = version
+    return made
+
+
+def numba_version():
+    """The same with Numba, or nothing where it is not installed."""
+    if not importlib.util.find_spec("numba"):
+        print("# numba is not installed, so it is left out", flush=True)
+        return {}
+    functions = {}
+    for path in sorted(glob.glob(f"{HERE}/*.py")):
+        spec = importlib.util.spec_from_file_location("native_" + os.path.splitext(os.path.basename(path))[0], path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        functions.update({name: getattr(module, name) for name in WORKLOADS if hasattr(module, name)})
+    return {"numba": lambda name, arrays: lambda f=functions[name]: f(*arrays)}
+
+
+def run(name, peers, folder):
+    """The times of the peers, in their order, and tenc's, in ms; or what is wrong."""
     make, dtype, shape = WORKLOADS[name]
     inputs = [np.ascontiguousarray(a) for a in make(np.random.default_rng(0))]
     for i, a in enumerate(inputs): np.save(f"{folder}/in{i}.npy", a)
     result = np.empty(shape, dtype)
-    arrays = [ctypes.c_void_p(a.ctypes.data) for a in [*inputs, result]]
-    functions = [getattr(library, name) for library in libraries]
+    functions = {peer: version(name, [*inputs, result]) for peer, version in peers.items()}
     script = os.path.join(HERE, name + ".tl")
     r = subprocess.run([A.tenc, script, "--dir", folder, "--threads", "1"], capture_output=True, text=True)
     if r.returncode: return r.stderr.strip()[:300]
     ours = np.load(f"{folder}/tenc.npy")
-    for function in functions:
-        function(*arrays)
-        if ours.tobytes() != result.tobytes(): return "the results differ"
+    for peer, function in functions.items():
+        result.view(u8 if shape else dtype).fill(1)
+        function()
+        if ours.tobytes() != result.tobytes(): return f"the results of {peer} differ"
     times = [[] for _ in range(len(functions) + 1)]
     for _ in range(A.rounds):
-        for function, all_ in zip(functions, times):
+        for function, all_ in zip(functions.values(), times):
             some, end = [], time.perf_counter() + A.seconds
             while time.perf_counter() < end:
                 start = time.perf_counter()
-                function(*arrays)
+                function()
                 some.append((time.perf_counter() - start) * 1e3)
             all_.append(median(some))
         r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", str(A.seconds), "--threads", "1", "--dir", folder],
@@ -146,16 +177,13 @@ def run(name, libraries, folder):
 def main():
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     failed, ratios, ours = False, {}, {}
-    print(f"| loop (ms) | {' | '.join('clang ' + l for l in LEVELS)} | tenc | ratio |\n|{'---|' * (len(LEVELS) + 3)}")
     with tempfile.TemporaryDirectory() as folder:
-        libraries = []
-        for level in LEVELS:
-            at = f"{folder}/kernels{level}.so"
-            subprocess.run([A.clang, level, "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o", at,
-                            *sorted(glob.glob(f"{HERE}/*.c"))], check=True)
-            libraries.append(ctypes.CDLL(at))
+        wanted = A.peers.split(",")
+        peers = {**(clang_versions(folder) if "clang" in wanted else {}), **(numba_version() if "numba" in wanted else {})}
+        if not peers: return "no peer to compare with"
+        print(f"| loop (ms) | {' | '.join(peers)} | tenc | ratio |\n|{'---|' * (len(peers) + 3)}", flush=True)
         for name in A.only.split(",") if A.only else WORKLOADS:
-            r = run(name, libraries, folder)
+            r = run(name, peers, folder)
             if isinstance(r, str):
                 failed = True
                 print(f"| {name} | {r} |", flush=True)

@@ -18,6 +18,7 @@ class Workload:
     condition: float = 1.0      # how much larger than a rounding of an input the change of a result is
     strays: float = 0.0         # by how much a result may be off besides, where rounding decides between two ways
     dtype: str = "f32"          # bf16 or f16: what floats of the inputs are rounded to, for every peer and in the TL script
+    reference: Optional[Callable] = None     # PyTorch code for the right result, where `torch` does not give that on all processors
     distribution: Optional[Callable] = None  # of random numbers: what is wrong with a sample, or None
     numpy: Optional[Callable] = None         # a peer where NumPy is a competitor
     script: str = ""            # the TL side, where it is no file
@@ -140,7 +141,7 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2, 64)
 
-    from . import images, kernels, large, loops, networks, products, random, training
+    from . import functions, images, kernels, large, loops, networks, products, random, training
     networks.define(WORKLOADS, Workload)
     kernels.define(WORKLOADS, Workload)
     random.define(WORKLOADS, Workload)
@@ -149,6 +150,7 @@ def _define():
     products.define(WORKLOADS, Workload)
     images.define(WORKLOADS, Workload)
     loops.define(WORKLOADS, Workload)
+    functions.define(WORKLOADS, Workload)
 
 
 _define()

@@ -1,0 +1,109 @@
+"""Single operations beyond the table (bench.py --group functions), with the TL side as text: elementary functions, normalisations with the
+statistics of the batch, pooling, permutations, searches, recurrent layers and linear algebra."""
+import numpy as np
+
+from .large import script
+
+GRU = """fn f(x: f32[N, L, 128], w: f32[128, 768], u: f32[256, 768], bx: f32[768], bh: f32[768]) {
+    let layer = nn.Gru { x: w, h: u, bx: bx, bh: bh }
+    layer(x)
+}"""
+
+
+def define(workloads, Workload):
+    import jax, jax.numpy as jnp, torch, torch.nn.functional as F
+
+    f32, M = np.float32, 1 << 20
+    normal = lambda *s, scale=1.0: (lambda r: r.standard_normal(s, dtype=f32) * f32(scale))
+    evenly = lambda low, high, *s: (lambda r: r.uniform(low, high, s).astype(f32))
+
+    def row(name, text, shapes, makers, t, j, roundings, results=1, **more):
+        types = [f"f32[{', '.join(map(str, s))}]" for s in shapes]
+        parameters = ", ".join(f"x{i}: {k}" for i, k in enumerate(types))
+        define = text if text.startswith("fn ") else f"fn f({parameters}) = {text}"
+        made = "import special\n" * ("special." in text) + script(name, define, types, results, "f32")
+        workloads[name] = Workload(lambda r: [m(r) for m in makers], t, j, roundings, group="functions", script=made, **more)
+
+    # ---- elementary functions
+    row("pow_1M", "x0 ** x1", [(M,)] * 2, [evenly(0.1, 10, M), evenly(-3, 3, M)], *[lambda x, y: x ** y] * 2, 4, condition=7)  # y log x reaches 7
+    row("atan2_1M", "atan2(x0, x1)", [(M,)] * 2, [normal(M)] * 2, torch.atan2, jnp.arctan2, 6)
+    row("lgamma_1M", "lgamma(x0)", [(M,)], [evenly(0.1, 30, M)], torch.lgamma, jax.lax.lgamma, 30)
+    row("erfinv_1M", "special.erfinv(x0)", [(M,)], [evenly(-0.99, 0.99, M)], torch.erfinv, jax.lax.erf_inv, 30, condition=4)
+
+    # ---- normalisations
+    def normalised(x, axes, w, b, shape):
+        m = x.mean(axes, keepdims=True)
+        y = (x - m) * jax.lax.rsqrt(((x - m) ** 2).mean(axes, keepdims=True) + 1e-5)
+        return y.reshape(shape) * w[:, None, None] + b[:, None, None]
+    def norm(name, text, x, t, j, roundings):
+        c = x[1]
+        row(name, text, [x, (c,), (c,)], [normal(*x), normal(c), normal(c)], t, j, roundings)
+    norm("batch_norm_train_16x64x56x56", "batch_norm(x0, mean(x0, axis: (0, 2, 3)), variance(x0, axis: (0, 2, 3)), x1, x2)", (16, 64, 56, 56),
+         lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), lambda x, w, b: normalised(x, (0, 2, 3), w, b, x.shape), 100400)
+    norm("instance_norm_8x64x56x56", "instance_norm(x0, x1, x2)", (8, 64, 56, 56), lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+         lambda x, w, b: normalised(x, (2, 3), w, b, x.shape), 6300)
+    norm("group_norm_4x256x32x32_32", "group_norm(x0, 32, x1, x2)", (4, 256, 32, 32), lambda x, w, b: F.group_norm(x, 32, w, b),
+         lambda x, w, b: normalised(x.reshape(4, 32, -1), -1, w, b, x.shape), 16400)
+    norm("group_norm_silu_4x320x64x64_32", "silu(group_norm(x0, 32, x1, x2))", (4, 320, 64, 64), lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)),
+         lambda x, w, b: jax.nn.silu(normalised(x.reshape(4, 32, -1), -1, w, b, x.shape)), 82000)
+
+    # ---- windows and permutations
+    image = (8, 64, 56, 56)
+    def pool(x, window, stride, start, combine):
+        pads = [(0, 0)] * 2 + [(window // 2,) * 2] * 2
+        return jax.lax.reduce_window(x, start, combine, (1, 1, window, window), (1, 1, stride, stride), pads)
+    for stride in (1, 2):
+        row(f"max_pool_3_stride{stride}_padded", f"max_pool(x0, 3, stride: {stride}, padding: 1)", [image], [normal(*image)],
+            lambda x, s=stride: F.max_pool2d(x, 3, s, 1), lambda x, s=stride: pool(x, 3, s, -jnp.inf, jax.lax.max), 0)
+        row(f"avg_pool_3_stride{stride}_padded", f"avg_pool(x0, 3, stride: {stride}, padding: 1)", [image], [normal(*image)],
+            lambda x, s=stride: F.avg_pool2d(x, 3, s, 1), lambda x, s=stride: pool(x, 3, s, 0.0, jax.lax.add) / 9, 10)
+    row("unfold_3x3_padded", "unfold(x0, 3, padding: 1)", [image], [normal(*image)], lambda x: F.unfold(x, 3, padding=1),
+        lambda x: jax.lax.conv_general_dilated_patches(x, (3, 3), (1, 1), [(1, 1)] * 2).reshape(8, 576, 3136), 0)
+    five = (8, 16, 32, 16, 32)
+    row("permute_five_dims", "permute_dims(x0, [0, 3, 1, 4, 2])", [five], [normal(*five)], lambda x: x.permute(0, 3, 1, 4, 2).contiguous(),
+        lambda x: x.transpose(0, 3, 1, 4, 2), 0)
+
+    # ---- searches
+    row("argmax_100000x10", "argmax(x0, axis: 1)", [(100000, 10)], [normal(100000, 10)], lambda x: x.argmax(1), lambda x: jnp.argmax(x, 1), 0)
+    row("histogram_4M_64", "histogram(x0, bins: 64, range: (0.0, 1.0))", [(4 * M,)], [evenly(0, 1, 4 * M)], lambda x: torch.histc(x, 64, 0, 1),
+        lambda x: jnp.histogram(x, 64, (0, 1))[0], 0, strays=4e-4)  # as of histogram_1M
+    row("searchsorted_1M_in_10000", "searchsorted(x0, x1)", [(10000,), (M,)], [lambda r: np.sort(r.random(10000, dtype=f32)), evenly(0, 1, M)],
+        torch.searchsorted, jnp.searchsorted, 0)
+
+    # ---- a recurrent layer
+    def t_gru(x, w, u, bx, bh):
+        return torch.gru(x, x.new_zeros(1, 32, 256), [w.T, u.T, bx, bh], True, 1, 0.0, False, False, True)[0]
+    def j_gru(x, w, u, bx, bh):
+        def step(h, given):
+            r, z, n = jnp.split(given, 3, 1)
+            hr, hz, hn = jnp.split(h @ u + bh, 3, 1)
+            z = jax.nn.sigmoid(z + hz)
+            h = (1 - z) * jnp.tanh(n + jax.nn.sigmoid(r + hr) * hn) + z * h
+            return h, h
+        return jax.lax.scan(step, jnp.zeros((32, 256)), (x @ w + bx).swapaxes(0, 1))[1].swapaxes(0, 1)
+    row("gru_32x64x128", GRU, [(32, 64, 128), (128, 768), (256, 768), (768,), (768,)],
+        [normal(32, 64, 128), *(normal(*s, scale=.05) for s in [(128, 768), (256, 768), (768,), (768,)])], t_gru, j_gru, 64 * 400, weights=(1, 2, 3, 4))
+
+    # ---- linear algebra: results that are the same for every algorithm, of matrices that are far from singular
+    def dominant(*s): return lambda r: (r.standard_normal(s) + 2 * s[-1] ** 0.5 * np.eye(s[-1])).astype(f32)
+    def definite(*s):
+        def make(r):
+            a = r.standard_normal(s)
+            return (a @ a.swapaxes(-1, -2) / s[-1] + np.eye(s[-1])).astype(f32)
+        return make
+    def square(name, text, shape, t, j, make, roundings, **more): row(name, text, [shape], [make(*shape)], t, j, roundings, **more)
+    row("solve_1000", "solve(x0, x1)", [(1000, 1000), (1000,)], [dominant(1000, 1000), normal(1000)], torch.linalg.solve, jnp.linalg.solve, 2000, condition=10)
+    square("inv_500", "inv(x0)", (500, 500), torch.linalg.inv, jnp.linalg.inv, dominant, 1500, condition=10)
+    square("cholesky_1000", "cholesky(x0)", (1000, 1000), torch.linalg.cholesky, jnp.linalg.cholesky, definite, 1000, condition=5)
+    # The sign of a row of R is that of its diagonal: free.
+    row("qr_4000x100", "abs(qr(x0).1)", [(4000, 100)], [normal(4000, 100)], lambda x: torch.linalg.qr(x).R.abs(), lambda x: jnp.abs(jnp.linalg.qr(x)[1]), 4000, condition=5)
+    square("svd_values_64", "svd(x0, full_matrices: false).1", (64, 64), torch.linalg.svdvals, lambda x: jnp.linalg.svd(x, compute_uv=False), dominant, 640, condition=10)
+    # With vectors, whose signs are free, as the product of the parts.
+    def parts(svd): return lambda x: (lambda u, s, v: u * s[..., None, :] @ v)(*svd(x))
+    for shape in [(64, 64), (500, 3, 3)]:
+        square(f"svd_{'x'.join(map(str, shape))}", "fn f(x: f32[...S, N, N]) {\n    let (u, s, v) = svd(x)\n    u * s[..., new, :] @ v\n}", shape,
+               parts(torch.linalg.svd), parts(jnp.linalg.svd), dominant, 640, condition=10)
+    square("det_10000x3x3", "det(x0)", (10000, 3, 3), torch.linalg.det, jnp.linalg.det, dominant, 12, condition=10)
+    square("inv_10000x3x3", "inv(x0)", (10000, 3, 3), torch.linalg.inv, jnp.linalg.inv, dominant, 30, condition=50)
+    square("solve_1000x16x16", "solve(x0, x0[:, :, 0:4])", (1000, 16, 16), lambda a: torch.linalg.solve(a, a[:, :, :4]), lambda a: jnp.linalg.solve(a, a[:, :, :4]),
+           dominant, 100, condition=50)
