@@ -7,7 +7,7 @@ namespace tenc::codegen::cpu {
 Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
   Schedule s;
   switch (kernel.kind) {
-    case Kernel::Kind::Loop: s = scheduleLoops(kernel, level); break;
+    case Kernel::Kind::Loop: s = scheduleLoops(kernel, workers, level); break;
     case Kernel::Kind::Product: s = scheduleProduct(kernel, workers, level); break;
     case Kernel::Kind::Native:
       s.form = NativeLoop{};
