@@ -23,7 +23,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
-ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products")
+ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), parallel, products, small")
 ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")

@@ -2,6 +2,7 @@
 // notes which of them go to its part, and makes these one after the other.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "codegen/ScalarConvert.h"
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/LoopFunction.h"
@@ -93,7 +94,10 @@ Value* UpdateEmitter::look(Value* base, Value* end) {
   const Values size = emitVectorLoop(
       b, base, end, walk, {f_.i64(0)}, [&](Value* at, int, Value* mask, const Values& carried) -> Values {
         exprs.setVector(at, 1, mask);
-        Value* index = exprs.scalars().splat(LlvmScalars::value(exprs.value(term_.index)));
+        Scalar place = exprs.value(term_.index);
+        if (place.repr != Repr::I64)
+          place = emitCast(exprs.scalars(), place, stage_.exprs[term_.index].dtype, ir::DType::I64);
+        Value* index = exprs.scalars().splat(LlvmScalars::value(place));
         const int64_t values = std::max(term_.size, term_.extent);
         if (term_.fromEnd && term_.extent >= 0) {
           Value* isNegative = b.CreateICmpSLT(index, llvm::Constant::getNullValue(index->getType()));
