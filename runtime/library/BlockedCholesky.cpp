@@ -10,13 +10,14 @@ namespace {
 template <class T>
 struct Cholesky {
   static int64_t side(const Call& call) { return columns(call.operands[0]); }
-  /// Two for each block of rows: the block, and what it changes; in front of them one that copies.
+  /// Two for each block of rows; `step` says which.
   static int64_t phases(const Call& call) { return 2 * blocksOf(side(call), kPanel); }
   static Phase phase(const Call& call, int64_t p) {
     const int64_t n = side(call);
-    const double m = static_cast<double>(n - p / 2 * kPanel);
+    const int64_t block = p / 2;
+    const auto m = static_cast<double>(n - block * kPanel);
     if (p % 2 == 0) return {1 + tilesBehind(n, p / 2), 2000 + m * kPanel * kTile / 40};
-    return {std::max<int64_t>(tilesBehind(n, p / 2), 0), 500 + kPanel * kPanel * kTile / 20.0};
+    return {tilesBehind(n, p / 2), 500 + kPanel * kPanel * kTile / 20.0};
   }
   static size_t scratchBytes(const Call&) { return 0; }
   static size_t sharedBytes(const Call&) { return 0; }
