@@ -24,7 +24,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
-ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products, loops, images, functions")
+ap.add_argument("--group", default="", help="the workloads of a group: table (without --device cuda), gpu (with it), products, loops, images, functions, parallel, small")
 ap.add_argument("--isa", choices=("native", "avx2"), default="native", help="the vector instructions that tenc and all peers may use")
 ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)

@@ -29,8 +29,7 @@ class Loading {
 
  private:
   void host(const abi::HostCode& c, LoadedKernel& k) {
-    k.items = c.items;
-    k.grain = c.grain;
+    k.phases = {{c.items, c.grain}};
     k.scratchBytes = c.scratchBytes;
     if (c.image == abi::kNoImage) {
       if (symbols_) k.function = symbols_(c.symbol);
@@ -49,9 +48,9 @@ class Loading {
       return;
     }
     k.function = library::runItems;
-    k.items = task->items;
-    k.grain = task->grain;
+    for (const auto& [items, grain] : task->phases) k.phases.push_back({items, grain});
     k.scratchBytes = task->scratchBytes;
+    k.sharedBytes = task->sharedBytes;
     k.call = &c;
   }
 
@@ -96,6 +95,7 @@ std::shared_ptr<const LoadedProgram> LoadedProgram::load(std::shared_ptr<const a
   for (const abi::Kernel& k : loaded->program_->kernels) {
     loaded->kernels_.push_back(loading.load(k));
     loaded->scratchBytes_ = std::max(loaded->scratchBytes_, loaded->kernels_.back().scratchBytes);
+    loaded->sharedBytes_ = std::max(loaded->sharedBytes_, loaded->kernels_.back().sharedBytes);
   }
   loaded->moves_.resize(loaded->program_->buffers.size());
   look(loaded->program_->steps, loaded->moves_, loaded->launches_);

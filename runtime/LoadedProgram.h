@@ -21,9 +21,15 @@ using SymbolLookup = std::function<abi::KernelFn(std::string_view symbol)>;
 /// A kernel of the host, ready to be called.
 struct LoadedKernel {
   abi::KernelFn function = nullptr;  ///< null: device code
-  int64_t items = 1, grain = 1;
+  struct Phase {
+    int64_t items = 1, grain = 1;
+  };
+  std::vector<Phase> phases;  ///< one after the other; compiled code has one
   uint64_t scratchBytes = 0;
-  const abi::LibraryCall* call = nullptr;  ///< of a routine: its address is scalar 0
+  uint64_t sharedBytes = 0;  ///< of a routine: memory that all threads have, in all phases
+  /// Of a routine, which is given as scalars: its address, that of the shared memory, the phase, how many threads there
+  /// are.
+  const abi::LibraryCall* call = nullptr;
   const abi::Kernel* kernel = nullptr;
 };
 
@@ -43,6 +49,8 @@ class LoadedProgram {
   const std::vector<LoadedKernel>& kernels() const { return kernels_; }
   /// What a thread needs for any of them.
   uint64_t scratchBytes() const { return scratchBytes_; }
+  /// What all threads have together for any of them.
+  uint64_t sharedBytes() const { return sharedBytes_; }
   /// Whether a loop exchanges the address of a buffer with another one's.
   bool moves(abi::BufferId b) const { return moves_[b]; }
   /// Each device but the host with each kernel that is launched on it, by their numbers in the program.
@@ -53,7 +61,7 @@ class LoadedProgram {
   std::shared_ptr<const abi::Program> program_;
   std::vector<std::shared_ptr<LoadedCode>> code_;  // by image; null for what no host kernel is in
   std::vector<LoadedKernel> kernels_;
-  uint64_t scratchBytes_ = 0;
+  uint64_t scratchBytes_ = 0, sharedBytes_ = 0;
   std::vector<bool> moves_;  // by buffer
   std::set<std::pair<uint32_t, uint32_t>> launches_;
 };

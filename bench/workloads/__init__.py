@@ -141,16 +141,18 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2, 64)
 
-    from . import functions, images, kernels, large, loops, networks, products, random, training
+    from . import functions, images, kernels, large, loops, networks, parallel, products, random, small, training
     networks.define(WORKLOADS, Workload)
     kernels.define(WORKLOADS, Workload)
     random.define(WORKLOADS, Workload)
     training.define(WORKLOADS, Workload)
     large.define(WORKLOADS, Workload)
+    parallel.define(WORKLOADS, Workload)
     products.define(WORKLOADS, Workload)
     images.define(WORKLOADS, Workload)
     loops.define(WORKLOADS, Workload)
     functions.define(WORKLOADS, Workload)
+    small.define(WORKLOADS, Workload)
 
 
 _define()

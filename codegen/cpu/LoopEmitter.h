@@ -17,5 +17,6 @@ void emitItem(LoopFunction& f, const ColumnSchedule& schedule, llvm::Value* item
 void emitItem(LoopFunction& f, const WideColumnSchedule& schedule, llvm::Value* item);
 void emitItem(LoopFunction& f, const TransposeSchedule& schedule, llvm::Value* item);
 void emitItem(LoopFunction& f, const ImplicitProductSchedule& schedule, llvm::Value* item);
+void emitItem(LoopFunction& f, const UpdateSchedule& schedule, llvm::Value* item);
 
 }  // namespace tenc::codegen::cpu

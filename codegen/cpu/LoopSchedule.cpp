@@ -308,6 +308,28 @@ std::optional<Schedule> scheduleImplicitProduct(const Kernel& kernel, Level leve
   return std::nullopt;
 }
 
+// ---- updates in parts
+
+/// How many values a run-time index may have.
+int64_t valuesOf(const Access::Term& t) { return std::max(t.size, t.extent); }
+
+/// The updates of a kernel shared out by where they go, where they are many and nothing else can be shared out.
+std::optional<UpdateSchedule> updatesInParts(const Kernel& kernel, const Workers& workers, Level level) {
+  constexpr int64_t kLeastUpdates = 32768, kLeastValues = 64, kMostParts = 16;
+  if (level == Level::Quick || kernel.stages.size() != 1 || pointsOf(kernel) >= workers.threads) return std::nullopt;
+  const Stage& stage = kernel.stages[0];
+  if (!stage.ordered || !stage.reductions.empty() || stage.stores.size() != 1) return std::nullopt;
+  // The last inner variable is looked through in vectors.
+  if (trips(stage.innerLo, stage.innerHi) < kLeastUpdates || innerExtent(stage, stage.innerLo.size() - 1) < 1024)
+    return std::nullopt;
+  const std::vector<Access::Term>& terms = stage.stores[0].access.terms;
+  const auto most = std::max_element(terms.begin(), terms.end(),
+                                     [](const auto& a, const auto& b) { return valuesOf(a) < valuesOf(b); });
+  const int64_t parts = std::min<int64_t>(workers.threads, kMostParts);
+  if (most == terms.end() || valuesOf(*most) < kLeastValues * parts) return std::nullopt;
+  return UpdateSchedule{static_cast<size_t>(most - terms.begin()), parts};
+}
+
 Schedule scheduleRows(const Kernel& kernel, RowChoice rows) {
   Schedule s;
   s.items = pointsOf(kernel);
@@ -319,13 +341,19 @@ Schedule scheduleRows(const Kernel& kernel, RowChoice rows) {
 
 }  // namespace
 
-Schedule scheduleLoops(const Kernel& kernel, Level level) {
+Schedule scheduleLoops(const Kernel& kernel, const Workers& workers, Level level) {
   auto choose = [&]() -> Schedule {
     if (std::optional<Schedule> product = scheduleImplicitProduct(kernel, level)) return *std::move(product);
     RowChoice rows = rowsOf(kernel, level);
     if (const std::optional<OuterChoice> outer = bestOuter(kernel, rows.cost))
       return scheduleColumns(kernel, *outer, level);
-    return scheduleRows(kernel, std::move(rows));
+    Schedule s = scheduleRows(kernel, std::move(rows));
+    if (const auto updates = updatesInParts(kernel, workers, level)) {
+      s.form = LoopSchedule{*updates};
+      s.items *= updates->parts;
+      s.grain = 1;
+    }
+    return s;
   };
   Schedule s = choose();
   s.scratchBytes = scratchBytes(kernel);
@@ -359,6 +387,7 @@ std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s
 std::string text(const TransposeSchedule& s) {
   return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with " + loopVar(s.source);
 }
+std::string text(const UpdateSchedule& s) { return "updates: scalar, in " + number(s.parts) + " parts"; }
 std::string text(const ImplicitProductSchedule& s) {
   return "implicit product: " + text(s.blocks) + ", " + number(s.rows) + " rows of " + loopVar(s.row) +
          (s.transposes ? ", transposed" : "");

@@ -1,5 +1,5 @@
 // How loop kernels run on the CPU. A kernel is a space of outer points, each of which runs the kernel's stages: inner
-// loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` (Schedule.h) chooses one of five strategies; each has
+// loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` (Schedule.h) chooses one of six strategies; each has
 // an emitter. `--emit=kernels` prints the choice by the name in the first column.
 //
 // clang-format off
@@ -16,6 +16,8 @@
 // |              | another outer variable: squares are transposed in registers.                  |                        |
 // | product      | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | ImplicitProductEmitter |
 // |              | accumulators in registers (codegen/ImplicitProduct.h).                        |                        |
+// | updates      | none: updates that follow each other, at run-time indices, of points that are | UpdateEmitter          |
+// |              | fewer than threads. An item makes those whose index is in its part.           |                        |
 // clang-format on
 //
 // First products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or an
@@ -93,8 +95,17 @@ struct ImplicitProductSchedule {
   int together;     ///< rows and vectors in one body at the most, where bodies are long
 };
 
+/// Every item looks through all indices, in vectors, and makes its updates in their order, which is so the same for
+/// every number of parts.
+struct UpdateSchedule {
+  size_t term;  ///< of the store's address: the index that decides
+  int64_t parts;
+};
+
 struct LoopSchedule {
-  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, ImplicitProductSchedule> strategy;
+  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, ImplicitProductSchedule,
+               UpdateSchedule>
+      strategy;
 };
 
 std::string describe(const LoopSchedule& schedule);

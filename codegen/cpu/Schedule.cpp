@@ -69,7 +69,7 @@ Schedule scheduleNative(const Kernel& kernel, const Workers& workers) {
 Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
   Schedule s;
   switch (kernel.kind) {
-    case Kernel::Kind::Loop: s = scheduleLoops(kernel, level); break;
+    case Kernel::Kind::Loop: s = scheduleLoops(kernel, workers, level); break;
     case Kernel::Kind::Product: s = scheduleProduct(kernel, workers, level); break;
     case Kernel::Kind::Native: s = scheduleNative(kernel, workers); break;
     case Kernel::Kind::TensorLoop: s = scheduleTensorLoop(kernel, workers, level); break;

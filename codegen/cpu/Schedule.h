@@ -4,7 +4,7 @@
 //
 // | kernel  | form                  | when it is chosen                                   | emitter                |
 // |---------|-----------------------|-----------------------------------------------------|------------------------|
-// | loop    | five strategies       | LoopSchedule.h has a table of them                  | LoopEmitter            |
+// | loop    | six strategies        | LoopSchedule.h has a table of them                  | LoopEmitter            |
 // | product | tiled product         | matrix products and convolutions, but for:          | TiledProductEmitter    |
 // |         | streamed product      | 8 rows or fewer by a matrix that caches do not hold | StreamedProductEmitter |
 // |         | depthwise convolution | a window for each channel, over two dims            | DepthwiseEmitter       |
@@ -59,7 +59,7 @@ struct Workers {
 
 Schedule schedule(const Kernel& kernel, const Workers& workers, Level level);
 /// The parts of `schedule`, by kind of kernel.
-Schedule scheduleLoops(const Kernel& kernel, Level level);
+Schedule scheduleLoops(const Kernel& kernel, const Workers& workers, Level level);
 Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level level);
 
 /// The form and its parameters, for people: "rows: vectors of i1 x 4".

@@ -26,7 +26,7 @@ class Launcher {
  private:
   bool onHost(const LoadedKernel& k, const abi::Launch& s);
   void onDevice(Stream& stream, const LoadedKernel& k, const abi::Launch& s);
-  void onThreads(const LoadedKernel& k, uint64_t fileBytes, uint32_t* fault);
+  void onThreads(const LoadedKernel& k, const LoadedKernel::Phase& phase, uint64_t fileBytes, uint32_t* fault);
 
   const LoadedProgram& program_;
   const Workspace& workspace_;

@@ -9,7 +9,9 @@
 namespace tenc::rt {
 
 Workspace::Workspace(const LoadedProgram& program, Machine& machine)
-    : program_(program), machine_(machine), scratch_(machine.threads(), program.scratchBytes()) {}
+    : program_(program),
+      machine_(machine),
+      scratch_(machine.threads(), program.scratchBytes(), program.sharedBytes()) {}
 
 namespace {
 

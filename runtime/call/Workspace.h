@@ -44,6 +44,7 @@ class Workspace {
       if (s) s->handOver();
   }
   void* scratch(int thread) const { return scratch_.of(thread); }
+  void* shared() const { return scratch_.shared(); }
 
  private:
   Workspace(const LoadedProgram& program, Machine& machine);

@@ -17,16 +17,19 @@ int64_t batch(const abi::TensorRef& t, size_t inner) {
 }
 
 const Routine* find(std::string_view name) {
-  for (const auto table : {sortRoutines(), factorisationRoutines(), spectralRoutines()})
+  for (const Routine* r : {&sortRoutine(), &argSortRoutine(), &topKRoutine()})
+    if (r->name == name) return r;
+  for (const auto table : {factorisationRoutines(), spectralRoutines()})
     for (const Routine& r : table)
       if (r.name == name) return &r;
   return nullptr;
 }
 
 bool isOnMatrices(const Call& call) {
-  for (const Routine& r : sortRoutines())
-    if (r.name == call.routine) return false;
-  return true;
+  for (const auto table : {factorisationRoutines(), spectralRoutines()})
+    for (const Routine& r : table)
+      if (r.name == call.routine) return true;
+  return false;
 }
 
 uint64_t blasBytes(const Call& call) {
@@ -44,22 +47,26 @@ uint64_t blasBytes(const Call& call) {
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch) {
   const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
-  struct Item {
+  struct Work {
     const Routine* routine;
     const Call& call;
     void* const* buffers;
-    int64_t item;
-    void* scratch;
+    Item item;
     Failure failure;
-  } item{find(call.routine), call, buffers, begin, scratch, Failure::None};
+  } work{find(call.routine),
+         call,
+         buffers,
+         {static_cast<int64_t>(scalars[2]), begin, static_cast<int64_t>(scalars[3]), scratch,
+          reinterpret_cast<void*>(scalars[1])},
+         Failure::None};
   const auto run = [](void* context) {
-    auto& i = *static_cast<Item*>(context);
-    i.failure = i.routine->run(i.call, i.buffers, i.item, i.scratch);
+    auto& w = *static_cast<Work*>(context);
+    w.failure = w.routine->run(w.call, w.buffers, w.item);
   };
-  for (; item.item < end; ++item.item) {
+  for (; work.item.number < end; ++work.item.number) {
     if (__atomic_load_n(fault, __ATOMIC_RELAXED) == abi::kInterruptFault) return;
-    if (!untilInterrupted(fault, run, &item)) return;
-    const auto failure = static_cast<uint32_t>(item.failure);
+    if (!untilInterrupted(fault, run, &work)) return;
+    const auto failure = static_cast<uint32_t>(work.failure);
     if (failure != 0) abi::reportLeast(reinterpret_cast<abi::KernelState*>(fault), failure, 0, 0, -1, 0);
   }
 }
@@ -69,8 +76,10 @@ std::optional<Task> taskOf(const Call& call) {
   const Routine* routine = find(call.routine);
   if (!routine) return std::nullopt;
   const Plan plan = routine->plan(call);
-  return Task{plan.items, static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6)),
-              plan.scratchBytes};
+  Task task{{}, plan.scratchBytes, plan.sharedBytes};
+  for (const Phase& p : plan.phases)
+    task.phases.emplace_back(p.items, std::clamp(kGrainNanoseconds / std::max(1.0, p.itemCost), 1.0, 1e6));
+  return task;
 }
 
 }  // namespace tenc::rt::library

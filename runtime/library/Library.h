@@ -1,11 +1,12 @@
 // Routines that programs call by name on dense buffers: sorting and linear algebra. Each works on the rows (last dim)
-// or matrices (last two dims) of a batch; items of the batch may run in any order and on any thread with the same
-// result.
+// or matrices (last two dims) of a batch, in phases one after the other, whose items may run in any order and on any
+// thread with the same result.
 #pragma once
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/abi/Program.h"
@@ -19,11 +20,28 @@ inline int64_t dim(const abi::TensorRef& t, size_t fromEnd) { return t.shape[t.s
 /// The product of the dims before the last `inner`.
 int64_t batch(const abi::TensorRef& t, size_t inner);
 
+struct Phase {
+  int64_t items = 0;
+  double itemCost = 0;  ///< rough nanoseconds of one item
+};
+
 /// How the work is shared out.
 struct Plan {
-  int64_t items = 0;
-  double itemCost = 0;      ///< rough nanoseconds of one item
+  Plan(int64_t items, double itemCost, size_t scratchBytes = 0)
+      : phases{{items, itemCost}}, scratchBytes(scratchBytes) {}
+  Plan(std::vector<Phase> phases, size_t scratchBytes, size_t sharedBytes)
+      : phases(std::move(phases)), scratchBytes(scratchBytes), sharedBytes(sharedBytes) {}
+  std::vector<Phase> phases;
   size_t scratchBytes = 0;  ///< per thread, aligned to 64
+  size_t sharedBytes = 0;   ///< of the call, for all phases and threads; aligned to 64
+};
+
+/// A piece of the work of a phase, and the memory that it has.
+struct Item {
+  int64_t phase = 0, number = 0;
+  int64_t threads = 1;  ///< that work on the call; nothing that is computed may depend on it
+  void* scratch = nullptr;
+  void* shared = nullptr;
 };
 
 /// Why an item has no result; numbers as in abi::kLibraryFaults, from 1 on. No fault stands for `Impossible`, so that
@@ -39,14 +57,16 @@ constexpr Failure failureOf(int info, Failure failed) {
 struct Routine {
   std::string_view name;
   Plan (*plan)(const Call& call);
-  /// Computes item `item`; `buffers` are the starts of operands and results, in order.
-  Failure (*run)(const Call& call, void* const* buffers, int64_t item, void* scratch);
+  /// `buffers` are the starts of operands and results, in order.
+  Failure (*run)(const Call& call, void* const* buffers, const Item& item);
 };
 
 /// The routine of a name, or null.
 const Routine* find(std::string_view name);
 
-std::span<const Routine> sortRoutines();
+const Routine& sortRoutine();
+const Routine& argSortRoutine();
+const Routine& topKRoutine();
 std::span<const Routine> factorisationRoutines();
 std::span<const Routine> spectralRoutines();
 
@@ -54,7 +74,8 @@ std::span<const Routine> spectralRoutines();
 /// operands, results and options. Each tensor alone is well-formed.
 std::string problemOf(const Call& call);
 
-/// The kernel of every call of which problemOf says nothing; scalar 0 is the call's address.
+/// The kernel of every call of which problemOf says nothing: items of one phase. The scalars are the addresses of the
+/// call and of its shared memory, the number of the phase, and that of threads.
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch);
 
@@ -71,10 +92,10 @@ void leaveIfInterrupted();
 /// What it takes of that memory for one item, at the most.
 uint64_t blasBytes(const Call& call);
 
-/// How the kernel of a call is shared out.
+/// How the kernel of a call is shared out: items of each phase, and how many a thread takes at a time.
 struct Task {
-  int64_t items = 0, grain = 1;
-  uint64_t scratchBytes = 0;
+  std::vector<std::pair<int64_t, int64_t>> phases;
+  uint64_t scratchBytes = 0, sharedBytes = 0;
 };
 /// nullopt when there is no such routine.
 std::optional<Task> taskOf(const Call& call);

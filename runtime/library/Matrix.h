@@ -43,21 +43,20 @@ T* part(const Call& call, void* const* buffers, size_t index, int64_t item, size
   return static_cast<T*>(buffers[index]) + item * n;
 }
 
-/// Copies the matrix of `item` in buffer `index` as it lies.
+/// to[j * ldTo + i] = from[i * ldFrom + j].
 template <class T>
-void copyMatrix(const Call& call, void* const* buffers, size_t index, int64_t item, T* to) {
-  const abi::TensorRef& t = tensorOf(call, index);
-  std::copy_n(part<T>(call, buffers, index, item, 2), dim(t, 1) * dim(t, 2), to);
+void transpose(const T* from, int64_t ldFrom, T* to, int64_t ldTo, int64_t m, int64_t n) {
+  constexpr int64_t kSquare = 16;
+  for (int64_t i0 = 0; i0 < m; i0 += kSquare)
+    for (int64_t j0 = 0; j0 < n; j0 += kSquare)
+      for (int64_t j = j0; j < std::min(n, j0 + kSquare); ++j)
+        for (int64_t i = i0; i < std::min(m, i0 + kSquare); ++i) to[j * ldTo + i] = from[i * ldFrom + j];
 }
 
-/// to[j * m + i] = from[i * n + j]: an m x n row-major matrix becomes column-major.
+/// An m x n row-major matrix becomes column-major.
 template <class T>
 void transpose(const T* from, T* to, int64_t m, int64_t n) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i0 = 0; i0 < m; i0 += kTile)
-    for (int64_t j0 = 0; j0 < n; j0 += kTile)
-      for (int64_t i = i0; i < std::min(m, i0 + kTile); ++i)
-        for (int64_t j = j0; j < std::min(n, j0 + kTile); ++j) to[j * m + i] = from[i * n + j];
+  transpose(from, n, to, m, m, n);
 }
 
 template <class T>
@@ -72,16 +71,13 @@ template <template <class> class R>
 constexpr Routine ofPrecision(std::string_view name) {
   return {name,
           [](const Call& c) { return c.operands[0].dtype == abi::dtype::F32 ? R<float>::plan(c) : R<double>::plan(c); },
-          [](const Call& c, void* const* buffers, int64_t item, void* scratch) {
-            return c.operands[0].dtype == abi::dtype::F32 ? R<float>::run(c, buffers, item, scratch)
-                                                          : R<double>::run(c, buffers, item, scratch);
+          [](const Call& c, void* const* buffers, const Item& item) {
+            return c.operands[0].dtype == abi::dtype::F32 ? R<float>::run(c, buffers, item)
+                                                          : R<double>::run(c, buffers, item);
           }};
 }
 
 /// Rough nanoseconds of n^3 work.
 inline double cubic(double n, double factor) { return 300 + factor * n * n * n / 20; }
-
-/// Block size for the workspaces of blocked routines; fixed, so that results are.
-inline constexpr int kBlock = 64;
 
 }  // namespace tenc::rt::library

@@ -1,31 +1,12 @@
-// sort, argsort and topk of rows: keys are made, sorted by vectors (VectorSort.h), and turned back. Stable; -0 equals
-// +0, NaN is the largest.
-#include <algorithm>
-#include <bit>
-#include <cmath>
+// sort of rows: keys are made, sorted by vectors (VectorSort.h), and turned back. Stable; -0 equals +0, NaN is the
+// largest.
 #include <cstring>
 
-#include "runtime/library/Library.h"
-#include "runtime/library/VectorSort.h"
+#include "runtime/library/LongSort.h"
+#include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
 namespace {
-
-Element kindOf(uint8_t dtype) {
-  if (dtype <= abi::dtype::F64) return Element::Float;
-  return dtype <= abi::dtype::I64 ? Element::Signed : Element::Unsigned;
-}
-
-double sortCost(double n) { return n * (1.0 + 0.3 * std::log2(std::max(2.0, n))); }
-
-// ---- sort
-
-template <class U>
-bool isNan(U bits) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
-  constexpr U kInf = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
-  return (bits & ~kTop) > kInf;
-}
 
 /// Zeros of both signs stand together: they take the order that they had in the row.
 template <class U>
@@ -60,75 +41,147 @@ void sortWide(const U* row, U* out, size_t n, Element kind, bool descending) {
   if (odd.negativeZeros > 0) orderZeros(row, n, keys, numbers, descending);
 }
 
-/// Elements of 8 or 16 bits, widened so that the order and every bit stay: a narrow float is the upper half of a wider
-/// one of the same order.
-uint32_t widened(uint8_t dtype, const void* row, size_t i) {
-  switch (dtype) {
-    case abi::dtype::F16:
-    case abi::dtype::BF16: return static_cast<const uint16_t*>(row)[i];
-    case 4: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<const int8_t*>(row)[i]));
-    case 5: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<const int16_t*>(row)[i]));
-    case 9: return static_cast<const uint16_t*>(row)[i];
-    default: return static_cast<const uint8_t*>(row)[i];
+// ---- rows that all threads sort together (LongSort.h)
+
+enum LongPhase : uint8_t { Choose, Split, Gather, Merge, Zeros, kLongPhases };
+
+template <class U>
+struct LongRow {
+  LongRow(Scratch s, uint8_t dtype, int64_t length)
+      : n(length),
+        sort(s, n),
+        odd(s.take<Oddities>(sort.blocks())),
+        row(isNarrow(dtype) ? s.take<U>(n) : nullptr),
+        keys(isNarrow(dtype) ? s.take<U>(n) : nullptr),
+        bytes(s.used()) {}
+
+  Oddities oddities() const {
+    Oddities sum;
+    for (int64_t b = 0; b < sort.blocks(); ++b) sum.nans += odd[b].nans, sum.negativeZeros += odd[b].negativeZeros;
+    return sum;
   }
+
+  int64_t n;
+  LongSort<U> sort;
+  Oddities* odd;  ///< of each block
+  U *row, *keys;  ///< of narrow elements: widened, and in order
+  size_t bytes;
+};
+
+/// Items of a phase, of one row.
+template <class U>
+int64_t longItems(const abi::TensorRef& x, int64_t phase) {
+  if (phase == Split || phase == Gather) return LongRow<U>(Scratch(), x.dtype, dim(x, 1)).sort.blocks();
+  return phase == Merge ? LongSort<U>::kBuckets + 1 : 1;
 }
 
-/// f16 and bf16 bits as those of an f32 of the same order: sign, then exponent and mantissa moved up. NaNs of f16 need
-/// an exponent of all ones.
-uint32_t widenedFloat(uint8_t dtype, uint16_t x) {
-  if (dtype == abi::dtype::BF16) return uint32_t{x} << 16;
-  const uint32_t sign = uint32_t{x & 0x8000u} << 16, rest = x & 0x7fffu;
-  return sign | (rest > 0x7c00u ? 0x7f800000u | rest : rest << 13);
+/// The keys of a block, but for those of NaNs.
+template <class U>
+int64_t encodeBlock(const U* row, U* keys, int64_t m, Oddities& odd, Element kind, bool descending) {
+  odd = encode(row, keys, static_cast<size_t>(m), kind, descending);
+  if (odd.nans == 0) return m;
+  int64_t next = 0;
+  for (int64_t i = 0; i < m; ++i)
+    if (!isNan(row[i])) keys[next++] = keyOf(row[i], kind, descending);
+  return next;
 }
 
-void widen(uint8_t dtype, const void* row, uint32_t* wide, size_t n) {
-  if (dtype == abi::dtype::F16 || dtype == abi::dtype::BF16) {
-    for (size_t i = 0; i < n; ++i) wide[i] = widenedFloat(dtype, static_cast<const uint16_t*>(row)[i]);
-  } else {
-    for (size_t i = 0; i < n; ++i) wide[i] = widened(dtype, row, i);
+template <class U>
+void sortLong(const Call& call, void* const* buffers, const Item& item) {
+  const abi::TensorRef& x = call.operands[0];
+  const int width = abi::dtype::kBytes[x.dtype];
+  const bool descending = option(call, "descending") != 0, narrowed = isNarrow(x.dtype);
+  const Element kind = kindOf(x.dtype);
+  const int64_t items = longItems<U>(x, item.phase), index = item.number % items, number = item.number / items;
+  const size_t bytes = LongRow<U>(Scratch(), x.dtype, dim(x, 1)).bytes;
+  LongRow<U> r(Scratch(static_cast<std::byte*>(item.shared) + static_cast<size_t>(number) * bytes), x.dtype, dim(x, 1));
+  const std::byte* source = rowOf(call, buffers, number);
+  std::byte* const out = static_cast<std::byte*>(buffers[1]) + number * r.n * width;
+  if (!narrowed) r.row = reinterpret_cast<U*>(const_cast<std::byte*>(source)), r.keys = reinterpret_cast<U*>(out);
+  if (item.threads == 1) {
+    // Distributing takes time that nobody else uses.
+    if (item.phase != Choose) return;
+    if constexpr (sizeof(U) == 4)
+      if (narrowed) widen(x.dtype, source, r.row, static_cast<size_t>(r.n));
+    sortWide(r.row, r.keys, static_cast<size_t>(r.n), kind, descending);
+    if constexpr (sizeof(U) == 4)
+      if (narrowed) narrow(x.dtype, r.keys, out, static_cast<size_t>(r.n));
+    return;
   }
-}
-
-void narrow(uint8_t dtype, const uint32_t* wide, void* out, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const uint32_t w = wide[i];
-    if (abi::dtype::kBytes[dtype] == 1) {
-      static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(w);
-    } else if (dtype == abi::dtype::BF16) {
-      static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(w >> 16);
-    } else if (dtype == abi::dtype::F16) {
-      const uint32_t sign = w >> 16 & 0x8000u, rest = w & 0x7fffffffu;
-      static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(sign | (rest > 0x7f800000u ? rest & 0x7fffu : rest >> 13));
-    } else {
-      static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(w);
+  const int64_t begin = r.sort.begin(index);
+  switch (item.phase) {
+    case Choose:
+      return r.sort.choose([&](int64_t i) { return keyOf(elementAt<U>(x.dtype, source, i), kind, descending); });
+    case Split: {
+      const int64_t m = r.sort.size(index);
+      if constexpr (sizeof(U) == 4)
+        if (narrowed) widen(x.dtype, source + begin * width, r.row + begin, static_cast<size_t>(m));
+      return r.sort.split(index, r.keys + begin,
+                          encodeBlock(r.row + begin, r.keys + begin, m, r.odd[index], kind, descending));
+    }
+    case Gather: return r.sort.gather(index, r.keys + begin);
+    case Merge: {
+      const auto nans = static_cast<int64_t>(r.oddities().nans);
+      if (index == LongSort<U>::kBuckets) {
+        // NaNs in their order.
+        U* to = r.keys + (descending ? 0 : r.n - nans);
+        for (int64_t i = 0; nans > 0 && i < r.n; ++i)
+          if (isNan(r.row[i])) *to++ = r.row[i];
+        return;
+      }
+      const auto bucket = r.sort.sort(index);
+      decode(bucket.keys, static_cast<size_t>(bucket.size), kind, descending);
+      std::memcpy(r.keys + bucket.first + (descending ? nans : 0), bucket.keys,
+                  static_cast<size_t>(bucket.size) * sizeof(U));
+      return;
+    }
+    default: {
+      const Oddities odd = r.oddities();
+      if (odd.negativeZeros > 0)
+        orderZeros(r.row, static_cast<size_t>(r.n), r.keys + (descending ? odd.nans : 0),
+                   static_cast<size_t>(r.n) - odd.nans, descending);
+      if constexpr (sizeof(U) == 4)
+        if (narrowed) narrow(x.dtype, r.keys, out, static_cast<size_t>(r.n));
     }
   }
 }
 
-const std::byte* rowOf(void* const* buffers, const abi::TensorRef& t, int64_t item, int width) {
-  return static_cast<const std::byte*>(buffers[0]) + item * dim(t, 1) * width;
+template <class U>
+Plan planLong(const abi::TensorRef& x) {
+  std::vector<Phase> phases;
+  const auto n = static_cast<double>(dim(x, 1));
+  for (int64_t p = 0; p < kLongPhases; ++p) {
+    const int64_t items = longItems<U>(x, p);
+    phases.push_back({batch(x, 1) * items, sortCost(n) / static_cast<double>(items)});
+  }
+  return {std::move(phases), 0, static_cast<size_t>(batch(x, 1)) * LongRow<U>(Scratch(), x.dtype, dim(x, 1)).bytes};
 }
 
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
+  if (isLongRow(batch(x, 1), dim(x, 1)))
+    return abi::dtype::kBytes[x.dtype] == 8 ? planLong<uint64_t>(x) : planLong<uint32_t>(x);
   const auto n = static_cast<size_t>(dim(x, 1));
-  const size_t scratch = abi::dtype::kBytes[x.dtype] < 4 ? 2 * 4 * n : 0;
-  return {batch(x, 1), sortCost(static_cast<double>(n)), scratch};
+  return {batch(x, 1), sortCost(static_cast<double>(n)), isNarrow(x.dtype) ? 2 * 4 * n : 0};
 }
 
-Failure runSort(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+Failure runSort(const Call& call, void* const* buffers, const Item& item) {
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
   const bool descending = option(call, "descending") != 0;
   const int width = abi::dtype::kBytes[x.dtype];
-  const void* row = rowOf(buffers, x, item, width);
-  void* out = static_cast<std::byte*>(buffers[1]) + item * dim(x, 1) * width;
+  if (isLongRow(batch(x, 1), dim(x, 1))) {
+    width == 8 ? sortLong<uint64_t>(call, buffers, item) : sortLong<uint32_t>(call, buffers, item);
+    return Failure::None;
+  }
+  const void* row = rowOf(call, buffers, item.number);
+  void* out = static_cast<std::byte*>(buffers[1]) + item.number * dim(x, 1) * width;
   if (width == 8) {
     sortWide(static_cast<const uint64_t*>(row), static_cast<uint64_t*>(out), n, kindOf(x.dtype), descending);
   } else if (width == 4) {
     sortWide(static_cast<const uint32_t*>(row), static_cast<uint32_t*>(out), n, kindOf(x.dtype), descending);
   } else {
-    auto* wide = static_cast<uint32_t*>(scratch);
+    auto* wide = static_cast<uint32_t*>(item.scratch);
     widen(x.dtype, row, wide, n);
     sortWide(wide, wide + n, n, kindOf(x.dtype), descending);
     narrow(x.dtype, wide + n, out, n);
@@ -136,187 +189,10 @@ Failure runSort(const Call& call, void* const* buffers, int64_t item, void* scra
   return Failure::None;
 }
 
-// ---- argsort
-
-/// The key of a 64-bit element in the stable order: -0 as +0, every NaN as the largest.
-uint64_t stableKey(uint64_t bits, Element kind, bool descending) {
-  constexpr uint64_t kTop = uint64_t{1} << 63;
-  if (kind == Element::Float) {
-    if (bits == kTop) bits = 0;
-    if (isNan(bits)) bits = ~kTop;
-  }
-  return keyOf(bits, kind, descending);
-}
-
-/// Places fit into 32 bits, and so do keys.
-bool packs(uint8_t dtype, size_t n) { return abi::dtype::kBytes[dtype] < 8 && n <= uint64_t{1} << 32; }
-
-Plan planArgSort(const Call& call) {
-  const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(dim(x, 1));
-  size_t scratch = abi::dtype::kBytes[x.dtype] < 4 ? 4 * n : 0;
-  if (!packs(x.dtype, n)) scratch = sizeof(KeyPlace) * n;
-  return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), scratch};
-}
-
-/// Key and place of every element of a row that has 64-bit elements or 2^32 of them.
-void wideKeys(uint8_t dtype, const void* row, KeyPlace* pairs, size_t n, bool descending) {
-  for (size_t i = 0; i < n; ++i) {
-    uint64_t bits = 0;
-    if (abi::dtype::kBytes[dtype] == 8) {
-      bits = stableKey(static_cast<const uint64_t*>(row)[i], kindOf(dtype), descending);
-    } else {
-      uint32_t x = abi::dtype::kBytes[dtype] == 4    ? static_cast<const uint32_t*>(row)[i]
-                   : kindOf(dtype) == Element::Float ? widenedFloat(dtype, static_cast<const uint16_t*>(row)[i])
-                                                     : widened(dtype, row, i);
-      uint64_t pair;
-      encodePairs(&x, &pair, 1, kindOf(dtype), descending);
-      bits = pair >> 32;
-    }
-    pairs[i] = {i, bits};
-  }
-}
-
-Failure runArgSort(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(dim(x, 1));
-  const bool descending = option(call, "descending") != 0;
-  const void* row = rowOf(buffers, x, item, abi::dtype::kBytes[x.dtype]);
-  auto* places = static_cast<uint64_t*>(buffers[1]) + item * dim(x, 1);
-  if (packs(x.dtype, n)) {
-    const auto* wide = static_cast<const uint32_t*>(row);
-    if (abi::dtype::kBytes[x.dtype] < 4) {
-      widen(x.dtype, row, static_cast<uint32_t*>(scratch), n);
-      wide = static_cast<uint32_t*>(scratch);
-    }
-    encodePairs(wide, places, n, kindOf(x.dtype), descending);
-    sortKeys(places, n);
-    for (size_t i = 0; i < n; ++i) places[i] &= 0xffffffffu;
-    return Failure::None;
-  }
-  auto* pairs = static_cast<KeyPlace*>(scratch);
-  wideKeys(x.dtype, row, pairs, n, descending);
-  sortKeys(pairs, n);
-  for (size_t i = 0; i < n; ++i) places[i] = pairs[i].place;
-  return Failure::None;
-}
-
-// ---- topk
-
-constexpr size_t kPiece = 256;  // elements looked at between two changes of the bound
-
-/// Keeps the k least of a stream: candidates below the worst one kept are collected, and cut down when there are many.
-template <class T>
-class Least {
- public:
-  Least(T* store, size_t k) : store_(store), k_(k) {}
-  static size_t capacity(size_t k) { return 2 * k + 64 + kPiece; }
-  /// The largest of the k least so far, or null while there are fewer than k.
-  const T* worst() const { return full_ ? &worst_ : nullptr; }
-  /// Room for kPiece candidates, in the order of the stream; `added` says how many there are.
-  T* room() { return store_ + size_; }
-  void added(size_t count) {
-    size_ += count;
-    if (size_ + kPiece > capacity(k_)) cut();
-    if (++pieces_ % 65536 == 0) leaveIfInterrupted();
-  }
-  /// The k least, in order, at the beginning of the store.
-  void finish() {
-    if (size_ > k_) cut();
-    sortKeys(store_, size_);
-  }
-
- private:
-  static constexpr size_t kSorted = 2048;  // up to here sorting by vectors is faster than selecting
-
-  void cut() {
-    if (size_ <= kSorted) {
-      sortKeys(store_, size_);
-    } else {
-      std::nth_element(store_, store_ + (k_ - 1), store_ + size_);
-    }
-    size_ = k_;
-    worst_ = store_[k_ - 1];
-    full_ = true;
-  }
-  T* store_;
-  size_t k_, size_ = 0, pieces_ = 0;
-  T worst_{};
-  bool full_ = false;
-};
-
-Plan planTopK(const Call& call) {
-  const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
-  const size_t element = packs(x.dtype, n) ? 8 : sizeof(KeyPlace);
-  const size_t scratch = Least<uint64_t>::capacity(k) * element + kPiece * 4;
-  return {batch(x, 1), 2.0 * static_cast<double>(n) + sortCost(static_cast<double>(k)), scratch};
-}
-
-Failure runTopK(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
-  if (k == 0) return Failure::None;
-  const bool descending = option(call, "largest") != 0;
-  const int width = abi::dtype::kBytes[x.dtype];
-  const std::byte* row = rowOf(buffers, x, item, width);
-  auto* values = static_cast<std::byte*>(buffers[1]) + item * static_cast<int64_t>(k) * width;
-  auto* places = static_cast<uint64_t*>(buffers[2]) + item * static_cast<int64_t>(k);
-  if (packs(x.dtype, n)) {
-    auto* store = static_cast<uint64_t*>(scratch);
-    auto* wide = reinterpret_cast<uint32_t*>(store + Least<uint64_t>::capacity(k));
-    Least<uint64_t> least(store, k);
-    for (size_t at = 0; at < n; at += kPiece) {
-      const size_t m = std::min(kPiece, n - at);
-      const std::byte* piece = row + at * static_cast<size_t>(width);
-      if (width < 4) widen(x.dtype, piece, wide, m);
-      const auto* elements = width < 4 ? wide : reinterpret_cast<const uint32_t*>(piece);
-      uint64_t* room = least.room();
-      size_t count = m;
-      if (const uint64_t* worst = least.worst()) {
-        // An equal key further on is larger: its place is.
-        const auto bound = static_cast<uint32_t>(*worst >> 32);
-        count = encodePairsBelow(elements, room, m, kindOf(x.dtype), descending, bound);
-      } else {
-        encodePairs(elements, room, m, kindOf(x.dtype), descending);
-      }
-      for (size_t i = 0; i < count; ++i) room[i] += at;
-      least.added(count);
-    }
-    least.finish();
-    for (size_t i = 0; i < k; ++i) places[i] = store[i] & 0xffffffffu;
-  } else {
-    auto* store = static_cast<KeyPlace*>(scratch);
-    Least<KeyPlace> least(store, k);
-    for (size_t at = 0; at < n; at += kPiece) {
-      const size_t m = std::min(kPiece, n - at);
-      KeyPlace* room = least.room();
-      wideKeys(x.dtype, row + at * static_cast<size_t>(width), room, m, descending);
-      size_t count = 0;
-      for (size_t i = 0; i < m; ++i) {
-        const KeyPlace pair = {room[i].place + at, room[i].key};
-        room[count] = pair;
-        count += !least.worst() || pair < *least.worst();
-      }
-      least.added(count);
-    }
-    least.finish();
-    for (size_t i = 0; i < k; ++i) places[i] = store[i].place;
-  }
-  for (size_t i = 0; i < k; ++i)
-    std::memcpy(values + i * static_cast<size_t>(width), row + places[i] * static_cast<size_t>(width),
-                static_cast<size_t>(width));
-  return Failure::None;
-}
-
-constexpr Routine kRoutines[] = {
-    {"sort", planSort, runSort},
-    {"argsort", planArgSort, runArgSort},
-    {"topk", planTopK, runTopK},
-};
+constexpr Routine kRoutine = {"sort", planSort, runSort};
 
 }  // namespace
 
-std::span<const Routine> sortRoutines() { return kRoutines; }
+const Routine& sortRoutine() { return kRoutine; }
 
 }  // namespace tenc::rt::library

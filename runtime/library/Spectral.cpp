@@ -32,19 +32,19 @@ struct Eigh {
     return {batch(call.operands[0], 2), 1000 + cubic(n, 9), EighWork<T>(Scratch(), n).bytes};
   }
 
-  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+  static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]);
     if (n == 0) return Failure::None;
-    EighWork<T> w(Scratch(scratch), n);
-    const T* a = part<T>(call, buffers, 0, item, 2);
+    EighWork<T> w(Scratch(item.scratch), n);
+    const T* a = part<T>(call, buffers, 0, item.number, 2);
     for (int64_t i = 0; i < n; ++i)
       if (!allFinite(a + i * n, i + 1)) return Failure::NotFinite;
     transpose(a, w.a, n, n);
     int info = 0;
-    lapack::Routines<T>::syevd("V", "L", &n, w.a, &n, part<T>(call, buffers, 1, item, 1), w.work, &w.length, w.iwork,
-                               &w.integers, &info);
+    lapack::Routines<T>::syevd("V", "L", &n, w.a, &n, part<T>(call, buffers, 1, item.number, 1), w.work, &w.length,
+                               w.iwork, &w.integers, &info);
     if (info != 0) return failureOf(info, Failure::NoConvergence);
-    transpose(w.a, part<T>(call, buffers, 2, item, 2), n, n);
+    transpose(w.a, part<T>(call, buffers, 2, item.number, 2), n, n);
     return Failure::None;
   }
 };
@@ -95,29 +95,29 @@ struct Svd {
     return {batch(call.operands[0], 2), cost, SvdWork<T>(Scratch(), jobOf(call), m, n).bytes};
   }
 
-  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+  static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int m = rows(call.operands[0]), n = columns(call.operands[0]), least = std::min(m, n);
     const char* job = jobOf(call);
     const bool vectors = *job != 'N';
     if (least == 0) {
       if (*job == 'A') {
-        identity(part<T>(call, buffers, 1, item, 2), m);
-        identity(part<T>(call, buffers, 3, item, 2), n);
+        identity(part<T>(call, buffers, 1, item.number, 2), m);
+        identity(part<T>(call, buffers, 3, item.number, 2), n);
       }
       return Failure::None;
     }
-    SvdWork<T> w(Scratch(scratch), job, m, n);
-    const T* x = part<T>(call, buffers, 0, item, 2);
+    SvdWork<T> w(Scratch(item.scratch), job, m, n);
+    const T* x = part<T>(call, buffers, 0, item.number, 2);
     if (!allFinite(x, int64_t{m} * n)) return Failure::NotFinite;
     transpose(x, w.a, m, n);
     int info = 0;
-    T* s = part<T>(call, buffers, vectors ? 2 : 1, item, 1);
+    T* s = part<T>(call, buffers, vectors ? 2 : 1, item.number, 1);
     lapack::Routines<T>::gesdd(job, &m, &n, w.a, &m, s, w.u, &w.uRows, w.vt, &w.vtRows, w.work, &w.length, w.iwork,
                                &info);
     if (info != 0) return failureOf(info, Failure::NoConvergence);
     if (vectors) {
-      transpose(w.u, part<T>(call, buffers, 1, item, 2), *job == 'A' ? m : least, m);
-      transpose(w.vt, part<T>(call, buffers, 3, item, 2), n, w.vtRows);
+      transpose(w.u, part<T>(call, buffers, 1, item.number, 2), *job == 'A' ? m : least, m);
+      transpose(w.vt, part<T>(call, buffers, 3, item.number, 2), n, w.vtRows);
     }
     return Failure::None;
   }
@@ -155,29 +155,29 @@ struct Lstsq {
     return {batch(call.operands[0], 2), cost, LstsqWork<T>(Scratch(), m, n, std::max(1, k)).bytes};
   }
 
-  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+  static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
-    T* x = part<T>(call, buffers, 2, item, 2);
-    auto* rank = part<int64_t>(call, buffers, 3, item, 0);
+    T* x = part<T>(call, buffers, 2, item.number, 2);
+    auto* rank = part<int64_t>(call, buffers, 3, item.number, 0);
     *rank = 0;
     if (std::min(m, n) == 0) {
       std::fill(x, x + int64_t{n} * k, T{0});
       return Failure::None;
     }
-    const T* a = part<T>(call, buffers, 0, item, 2);
-    const T* b = part<T>(call, buffers, 1, item, 2);
+    const T* a = part<T>(call, buffers, 0, item.number, 2);
+    const T* b = part<T>(call, buffers, 1, item.number, 2);
     if (!allFinite(a, int64_t{m} * n) || !allFinite(b, int64_t{m} * k)) return Failure::NotFinite;
     // With no right-hand side there are still the rank and the singular values.
     const int sides = std::max(1, k);
-    LstsqWork<T> w(Scratch(scratch), m, n, sides);
+    LstsqWork<T> w(Scratch(item.scratch), m, n, sides);
     transpose(a, w.a, m, n);
     std::fill(w.b, w.b + int64_t{w.ldb} * sides, T{0});
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < k; ++j) w.b[j * w.ldb + i] = b[i * k + j];
     const T rcond = std::numeric_limits<T>::epsilon() * static_cast<T>(std::max(m, n));
     int info = 0, found = 0;
-    lapack::Routines<T>::gelsd(&m, &n, &sides, w.a, &m, w.b, &w.ldb, part<T>(call, buffers, 4, item, 1), &rcond, &found,
-                               w.work, &w.length, w.iwork, &info);
+    lapack::Routines<T>::gelsd(&m, &n, &sides, w.a, &m, w.b, &w.ldb, part<T>(call, buffers, 4, item.number, 1), &rcond,
+                               &found, w.work, &w.length, w.iwork, &info);
     if (info != 0) return failureOf(info, Failure::NoConvergence);
     *rank = found;
     for (int64_t i = 0; i < n; ++i)

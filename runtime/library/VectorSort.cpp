@@ -157,21 +157,34 @@ HWY_ATTR void decodeLanes(U* keys, size_t n, Element kind, bool descending) {
 }
 
 /// The keys of a stable order: -0 as +0, every NaN as the largest element. put(i, key) takes them.
-template <class F>
-HWY_ATTR HWY_INLINE void stableKeys(const uint32_t* HWY_RESTRICT row, size_t n, Element kind, bool descending, F put) {
-  constexpr uint32_t kTop = 0x80000000u, kInf = 0x7f800000u;
-  const uint32_t flip = descending ? ~0u : 0u;
+template <class U, class F>
+HWY_ATTR HWY_INLINE void stableKeys(const U* HWY_RESTRICT row, size_t n, Element kind, bool descending, F put) {
+  constexpr int kLast = 8 * sizeof(U) - 1;
+  constexpr U kTop = U{1} << kLast;
+  constexpr U kInf = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
+  const U flip = descending ? ~U{0} : U{0};
   if (kind != Element::Float) {
-    const uint32_t turn = flip ^ (kind == Element::Signed ? kTop : 0u);
+    const U turn = flip ^ (kind == Element::Signed ? kTop : U{0});
     for (size_t i = 0; i < n; ++i) put(i, row[i] ^ turn);
     return;
   }
   for (size_t i = 0; i < n; ++i) {
-    uint32_t x = row[i];
-    x = x == kTop ? 0u : x;
+    U x = row[i];
+    x = x == kTop ? U{0} : x;
     x = (x & ~kTop) > kInf ? ~kTop : x;
-    put(i, x ^ ((0u - (x >> 31)) | kTop) ^ flip);
+    put(i, x ^ ((U{0} - (x >> kLast)) | kTop) ^ flip);
   }
+}
+
+HWY_ATTR KeyRange<uint64_t> stableLanes(const uint64_t* HWY_RESTRICT row, uint64_t* HWY_RESTRICT keys, size_t n,
+                                        Element kind, bool descending) {
+  uint64_t least = ~uint64_t{0}, most = 0;
+  stableKeys(row, n, kind, descending, [&](size_t i, uint64_t key) HWY_ATTR {
+    keys[i] = key;
+    least = key < least ? key : least;
+    most = key > most ? key : most;
+  });
+  return {least, most};
 }
 
 HWY_ATTR void encodePairLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_RESTRICT pairs, size_t n, Element kind,
@@ -199,6 +212,33 @@ HWY_ATTR size_t pairsBelowLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_
   }
   return count;
 }
+
+template <class Key>
+HWY_ATTR void classifyLanes(const Key* HWY_RESTRICT keys, size_t n, const Key* HWY_RESTRICT pivots,
+                            uint8_t* HWY_RESTRICT classes) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<Key> d;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto a = hn::LoadU(d, keys + i), b = hn::LoadU(d, keys + i + lanes);
+    auto atA = hn::Set(d, Key{kPivots}), atB = atA;
+    for (size_t p = 0; p < kPivots; ++p) {
+      const auto pivot = hn::Set(d, pivots[p]);
+      atA = hn::Add(atA, hn::VecFromMask(d, hn::Lt(a, pivot)));
+      atB = hn::Add(atB, hn::VecFromMask(d, hn::Lt(b, pivot)));
+    }
+    hn::StoreU(hn::TruncateTo(bytes, atA), bytes, classes + i);
+    hn::StoreU(hn::TruncateTo(bytes, atB), bytes, classes + i + lanes);
+  }
+  for (; i < n; ++i) {
+    classes[i] = 0;
+    for (size_t p = 0; p < kPivots; ++p) classes[i] += keys[i] >= pivots[p];
+  }
+}
+void classify32(const uint32_t* k, size_t n, const uint32_t* p, uint8_t* c) { classifyLanes(k, n, p, c); }
+void classify64(const uint64_t* k, size_t n, const uint64_t* p, uint8_t* c) { classifyLanes(k, n, p, c); }
 
 void sort32(uint32_t* k, size_t n) { sortLanes(k, n); }
 void sort64(uint64_t* k, size_t n) { sortLanes(k, n); }
@@ -330,10 +370,20 @@ void decode(uint64_t* keys, size_t n, Element kind, bool descending) {
 void encodePairs(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending) {
   TENC_CHOOSE(encodePairLanes(row, pairs, n, kind, descending));
 }
+KeyRange<uint64_t> encodeStable(const uint64_t* row, uint64_t* keys, size_t n, Element kind, bool descending) {
+  TENC_CHOOSE(stableLanes(row, keys, n, kind, descending));
+}
 size_t encodePairsBelow(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending, uint32_t bound) {
   TENC_CHOOSE(pairsBelowLanes(row, pairs, n, kind, descending, bound));
 }
 #undef TENC_CHOOSE
+// Nothing here is slow on AMD's processors.
+void classify(const uint32_t* keys, size_t n, const uint32_t* pivots, uint8_t* classes) {
+  return hasAvx512() ? N_AVX3::classify32(keys, n, pivots, classes) : N_AVX2::classify32(keys, n, pivots, classes);
+}
+void classify(const uint64_t* keys, size_t n, const uint64_t* pivots, uint8_t* classes) {
+  return hasAvx512() ? N_AVX3::classify64(keys, n, pivots, classes) : N_AVX2::classify64(keys, n, pivots, classes);
+}
 
 }  // namespace tenc::rt::library
 

@@ -21,6 +21,11 @@ void sortKeys(uint32_t* keys, size_t n);
 void sortKeys(uint64_t* keys, size_t n);
 void sortKeys(KeyPlace* keys, size_t n);
 
+/// classes[i]: how many of the kPivots ascending pivots are not above keys[i].
+inline constexpr size_t kPivots = 15;
+void classify(const uint32_t* keys, size_t n, const uint32_t* pivots, uint8_t* classes);
+void classify(const uint64_t* keys, size_t n, const uint64_t* pivots, uint8_t* classes);
+
 /// What a row of floats holds that keys order otherwise than a stable sort.
 struct Oddities {
   size_t nans = 0, negativeZeros = 0;
@@ -42,6 +47,13 @@ Oddities encode(const uint64_t* row, uint64_t* keys, size_t n, Element kind, boo
 /// The inverse, in place.
 void decode(uint32_t* keys, size_t n, Element kind, bool descending);
 void decode(uint64_t* keys, size_t n, Element kind, bool descending);
+/// The least and the greatest of some keys.
+template <class U>
+struct KeyRange {
+  U least = ~U{0}, most = 0;
+};
+/// keys[i] = keyOf(row[i]), with -0 as +0 and every NaN as the largest element.
+KeyRange<uint64_t> encodeStable(const uint64_t* row, uint64_t* keys, size_t n, Element kind, bool descending);
 /// pairs[i] = key << 32 | i, with -0 as +0 and every NaN as the largest element: sorted they are the stable order.
 void encodePairs(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending);
 /// The pairs whose keys are below `bound`, in order, in pairs[0] and following; returns how many. At most 256 elements,

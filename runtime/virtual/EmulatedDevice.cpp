@@ -1,5 +1,6 @@
 #include "runtime/virtual/EmulatedDevice.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -17,7 +18,7 @@ class EmulatedStream : public Stream {
       : name_(name),
         device_(setup.device),
         pool_(pool),
-        scratch_(pool.threads(), setup.program->scratchBytes()),
+        scratch_(pool.threads(), setup.program->scratchBytes(), setup.program->sharedBytes()),
         queue_(mode) {}
 
   /// False when there is no memory.
@@ -45,9 +46,8 @@ class EmulatedStream : public Stream {
               uint64_t order) override {
     std::vector<void*> addresses;
     for (const DeviceArg& a : args) addresses.push_back(a.address);
-    push([this, &kernel, addresses = std::move(addresses), own = std::vector(scalars.begin(), scalars.end()), order] {
-      run(kernel, addresses, own, order);
-    });
+    push([this, &kernel, addresses = std::move(addresses), own = std::vector(scalars.begin(), scalars.end()),
+          order]() mutable { run(kernel, addresses, own, order); });
   }
   void copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t) override {
     push([to, from, bytes] { std::memmove(to, from, bytes); });
@@ -87,8 +87,7 @@ class EmulatedStream : public Stream {
     });
   }
 
-  void run(const LoadedKernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
-           uint64_t order) {
+  void run(const LoadedKernel& kernel, const std::vector<void*>& args, std::vector<uint64_t>& scalars, uint64_t order) {
     abi::KernelState& state = call_.control->kernel(device_);
     __atomic_store_n(&state.fault, 0, __ATOMIC_RELAXED);
     if (call_.control->interrupted()) return;  // before the fault word was cleared
@@ -99,16 +98,23 @@ class EmulatedStream : public Stream {
       const uint64_t* scalars;
       uint32_t* fault;
     } context{this, kernel, args.data(), scalars.data(), &state.fault};
-    pool_.run(
-        kernel.items, kernel.items <= kernel.grain ? kernel.items : kernel.grain,
-        [](void* c, int thread, int64_t begin, int64_t end) {
-          auto* l = static_cast<Context*>(c);
-          const CurrentWork before = currentWork();
-          currentWork() = {l->kernel.kernel->name.c_str(), l->self->name_.c_str()};
-          l->kernel.function(l->args, l->scalars, begin, end, l->fault, l->self->scratch_.of(thread));
-          currentWork() = before;
-        },
-        &context);
+    if (kernel.call) {
+      scalars[1] = reinterpret_cast<uint64_t>(scratch_.shared());
+      scalars[3] = static_cast<uint64_t>(pool_.threads());
+    }
+    for (size_t p = 0; p < kernel.phases.size() && __atomic_load_n(&state.fault, __ATOMIC_RELAXED) == 0; ++p) {
+      if (kernel.call) scalars[2] = p;
+      pool_.run(
+          kernel.phases[p].items, std::min(kernel.phases[p].items, kernel.phases[p].grain),
+          [](void* c, int thread, int64_t begin, int64_t end) {
+            auto* l = static_cast<Context*>(c);
+            const CurrentWork before = currentWork();
+            currentWork() = {l->kernel.kernel->name.c_str(), l->self->name_.c_str()};
+            l->kernel.function(l->args, l->scalars, begin, end, l->fault, l->self->scratch_.of(thread));
+            currentWork() = before;
+          },
+          &context);
+    }
     const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
     if (fault == 0 || fault == abi::kInterruptFault) return;
     const std::vector<uint32_t>& sites = kernel.kernel->sites;

@@ -106,9 +106,10 @@ class CompiledKernel {
   }
   uint32_t run(std::vector<void*> buffers, std::vector<uint64_t> scalars = {}, bool split = false) {
     abi::KernelState state;
-    for (int64_t i = 0; split && i < kernel.items; ++i)
+    for (int64_t i = 0; split && i < kernel.phases[0].items; ++i)
       kernel.function(buffers.data(), scalars.data(), i, i + 1, &state.fault, scratch_.data());
-    if (!split) kernel.function(buffers.data(), scalars.data(), 0, kernel.items, &state.fault, scratch_.data());
+    if (!split)
+      kernel.function(buffers.data(), scalars.data(), 0, kernel.phases[0].items, &state.fault, scratch_.data());
     return state.fault;
   }
   rt::LoadedKernel kernel;

@@ -242,7 +242,7 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
       abi::KernelState state;
       void* buffers[] = {bytes.data(), bytes.data(), bytes.data(), result.data()};
       buffers[info.minOperands] = result.data();
-      k.function(buffers, nullptr, 0, k.items, &state.fault, nullptr);
+      k.function(buffers, nullptr, 0, k.phases[0].items, &state.fault, nullptr);
     }
   }
 }

@@ -58,7 +58,7 @@ void check(const rt::LoadedKernel& kernel, int64_t step) {
   std::iota(in.begin(), in.end(), T{1});
   std::vector<void*> buffers = {in.data(), out.data()};
   abi::KernelState state;
-  kernel.function(buffers.data(), nullptr, 0, kernel.items, &state.fault, nullptr);
+  kernel.function(buffers.data(), nullptr, 0, kernel.phases[0].items, &state.fault, nullptr);
   for (int64_t i = 0; i < kElements; ++i) {
     const int64_t from = step < 0 ? kElements - 1 - i : step * i;
     ASSERT_EQ(out[static_cast<size_t>(i)], in[static_cast<size_t>(from)] * static_cast<T>(i)) << step << " " << i;

@@ -46,7 +46,7 @@ TEST(Interrupt, LeavesARoutine) {
   for (int64_t i = 0; i < kSide; ++i) a[static_cast<size_t>(i * kSide + i)] = static_cast<double>(i % 7);
   std::vector<double> scratch(find("eigh")->plan(call).scratchBytes / sizeof(double) + 8);
   void* buffers[] = {a.data(), w.data(), v.data()};
-  const uint64_t scalars[] = {reinterpret_cast<uint64_t>(&call)};
+  const uint64_t scalars[] = {reinterpret_cast<uint64_t>(&call), 0, 0, 1};
   ASSERT_TRUE(reserveMatrices(1));
   for (int round = 0; round < 2; ++round) {
     tenc::abi::KernelState state{};
