@@ -32,6 +32,8 @@ Schedule scheduleTensorLoop(const Kernel& kernel, const Workers& workers, Level 
     s.scratchBytes = std::max(s.scratchBytes, loop.parts.back().scratchBytes);
   }
   s.work = regionWork(kernel, loop, *kernel.tensorLoop->regions[0]);
+  constexpr double kLong = 3e7;  // 10 ms
+  loop.isLong = s.work >= kLong;
   s.form = std::move(loop);
   return s;
 }

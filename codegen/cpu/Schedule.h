@@ -39,6 +39,7 @@ struct Schedule;
 /// The region of the kernel as it stands, on one thread, and what its parts are in it.
 struct TensorLoop {
   std::vector<Schedule> parts;
+  bool isLong = false;  ///< it runs for longer than more code takes to compile
 };
 std::string describe(const TensorLoop& loop);
 

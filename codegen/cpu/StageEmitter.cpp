@@ -106,6 +106,9 @@ size_t StageEmitter::runningStep(int copy, Values& accumulators, size_t at) {
 }
 
 Values StageEmitter::body(int copies, const Values& accumulators) {
+  // What a lane that is off comes to is not wanted, but where lanes are joined.
+  const size_t lanesVar = exprs_.facts().vectorVar();
+  const bool joinsLanes = lanesVar >= f_.kernel.outer.size();
   Values next = accumulators;
   size_t at = 0;
   for (int c = 0; c < copies; ++c) {
@@ -123,7 +126,7 @@ Values StageEmitter::body(int copies, const Values& accumulators) {
       Scalar position = what.position == kNoExpr   ? v
                         : hasGrowingPosition(what) ? exprs_.narrowVar(f_.kernel.outer.size(), c)
                                                    : exprs_.value(what.position, c);
-      acc = r.step(acc, v, position, exprs_.mask());
+      acc = r.step(acc, v, position, joinsLanes ? exprs_.mask() : nullptr);
       for (Value* x : acc) next[at++] = x;
     }
   }

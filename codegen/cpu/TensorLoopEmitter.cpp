@@ -67,6 +67,7 @@ std::string TensorLoopEmitter::emit() {
   const Kernel& k = kernel_.kernel;
   const ir::Region& whole = *k.tensorLoop->regions[0];
   functions_.resize(k.parts.size());
+  inlining_.isLong = loop_.isLong;
   auto *entry = block("entry"), *run = block("run");
   exit_ = block("exit");
   b_.SetInsertPoint(entry);

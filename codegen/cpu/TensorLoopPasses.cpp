@@ -51,14 +51,14 @@ void markConstantReads(llvm::Function& f, const std::vector<llvm::Value*>& const
 
 /// Loops of few trips and little code, and those around them, are unrolled as a whole: the places of vectors in memory
 /// are then numbers, and memory may become registers. Returns the length of the code of a loop.
-uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-  constexpr uint64_t kMostCode = 1000, kMostTrips = 64;
+uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uint64_t mostCode) {
+  constexpr uint64_t kMostTrips = 64;
   uint64_t length = 0;
   for (llvm::BasicBlock* block : loop.blocks())
     if (llvm::none_of(loop, [&](const llvm::Loop* inner) { return inner->contains(block); })) length += block->size();
-  for (llvm::Loop* inner : loop) length += chooseUnrolling(*inner, evolution);
+  for (llvm::Loop* inner : loop) length += chooseUnrolling(*inner, evolution, mostCode);
   const unsigned trips = evolution.getSmallConstantTripCount(&loop);
-  if (trips == 0 || trips > kMostTrips || length * trips > kMostCode) {
+  if (trips == 0 || trips > kMostTrips || length * trips > mostCode) {
     loop.setLoopAlreadyUnrolled();
     return length;
   }
@@ -81,7 +81,9 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   }
   markConstantReads(f, parts.constant);
   auto& evolution = analyses.functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
-  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f)) chooseUnrolling(*loop, evolution);
+  constexpr uint64_t kCode = 1000, kMuchCode = 3000;
+  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f))
+    chooseUnrolling(*loop, evolution, parts.isLong ? kMuchCode : kCode);
   llvm::FunctionPassManager passes;
   passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
   passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded

@@ -10,6 +10,7 @@ namespace tenc::codegen::cpu {
 struct PartsToInline {
   std::vector<llvm::CallInst*> calls;
   std::vector<llvm::Value*> constant;  ///< addresses of memory that nothing writes while the function runs
+  bool isLong = false;                 ///< it is worth more code
 };
 
 /// Puts the called parts into the function, and makes registers of its memory where that is accessed in whole vectors.

@@ -29,7 +29,9 @@ int64_t workOf(const Op& fused) {
   int64_t work = 0;
   for (const auto& op : fused.regions[0]->ops) {
     if (op->results.empty() || op->has(Trait::Structural)) continue;
-    int64_t points = op->result()->type.size();
+    const bool updates =
+        op->kind == OpKind::UpdateSlice || op->kind == OpKind::DynamicUpdate || op->has(Trait::Scatters);
+    int64_t points = (updates ? op->operand(1) : op->result())->type.size();
     if (op->has(Trait::Product)) {
       const ir::Type& a = op->operand(0)->type;
       points *= op->kind == OpKind::Matmul ? a.shape.back() : op->operand(1)->type.size();
