@@ -30,6 +30,7 @@ f32, f64, u8, i32, i64 = np.float32, np.float64, np.uint8, np.int32, np.int64
 
 
 def whole(low, high, shape, dtype=i64): return lambda r: r.integers(low, high, shape).astype(dtype)
+def between(low, high, shape): return lambda r: r.uniform(low, high, shape).astype(f32)
 def normal(shape, dtype=f64): return lambda r: r.standard_normal(shape).astype(dtype)
 
 
@@ -107,6 +108,10 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "sliding_maximum": (every(whole(0, 1000000, 500000)), i64, (500000,)),
     "coin_change": (lambda r: [np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])], i64, (100001,)),
     "jacobi": (every(normal((300, 300), f32)), f32, (300, 300)),
+    "affine_8": (every(normal(8, f32), between(.8, .95, 8), normal(8, f32)), f32, (8,)),
+    "affine_100": (every(normal(100, f32), between(.8, .95, 100), normal(100, f32)), f32, (100,)),
+    "heat_64": (every(normal(64, f32)), f32, (64,)),
+    "lorenz_3": (every(between(1, 2, 3)), f32, (3,)),
 }
 
 
