@@ -37,7 +37,7 @@ class FaultSearch {
     if (op.kind == ir::OpKind::If) return findsInBranches(op);
     if (op.kind == ir::OpKind::Gather || op.kind == ir::OpKind::DynamicSlice) return leaves(op, 1);
     if (op.kind == ir::OpKind::Scatter || op.kind == ir::OpKind::DynamicUpdate) return leaves(op, 2);
-    return op.has(ir::Trait::CanFault) && !divides(op);
+    return op.has(ir::Trait::CanFault) && ir::isInt(op.result()->type.dtype) && !isDefined(op);
   }
 
   bool findsInLoop(const ir::Op& op) {
@@ -76,11 +76,11 @@ class FaultSearch {
     return false;
   }
 
-  /// An integer division by what is not 0.
-  bool divides(const ir::Op& op) {
-    if (op.kind == ir::OpKind::Pow || op.operandCount() != 2) return false;
+  /// A division by what is not 0, or a power that is not negative.
+  bool isDefined(const ir::Op& op) {
+    if (op.operandCount() != 2) return false;
     const Range by = ranges_.of(op.operand(1));
-    return by.least > 0 || by.most < 0;
+    return op.kind == ir::OpKind::Pow ? by.least >= 0 : by.least > 0 || by.most < 0;
   }
 
   IndexRanges ranges_;

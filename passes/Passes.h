@@ -42,6 +42,9 @@
 //                  order, takes it back in fused IR, where its second buffer is more than a device has.
 //   fuse           bound to fused. The ops stay inside, so the interpreter can run every form.
 //   dce            what fusion left unused. Takes and gives any form.
+//   copy-in-time   fused to fused, not part of the order: what only moves elements in front of a loop stands in it,
+//   where it
+//                  is read. For programs that do not fit otherwise.
 //   tensor-loops   fused to fused: what a loop of the host runs is one kernel, where all of it is small.
 //
 // Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the
@@ -101,6 +104,8 @@ const std::vector<PassInfo>& allPasses();
 const std::vector<std::string_view>& placementPipeline();
 const std::vector<std::string_view>& movesPipeline();
 const std::vector<std::string_view>& optimisationPipeline();
+/// Whether `copy-in-time` has something to do in a region of fused IR.
+bool copiesAhead(const ir::Region& region);
 /// Runs the named passes, verifying after each in debug builds; stops at the first that reports errors.
 bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names,
                std::string* failedPass = nullptr);

@@ -10,6 +10,15 @@
 namespace tenc::codegen::cpu {
 namespace {
 
+/// Whether all parts are little code together: optimising takes more than their length in proportion, so longer ones
+/// are called, which costs some nanoseconds each.
+bool isShort(const std::vector<llvm::CallInst*>& calls) {
+  constexpr uint64_t kMostCode = 3000;  // instructions
+  uint64_t length = 0;
+  for (const llvm::CallInst* call : calls) length += call->getCalledFunction()->getInstructionCount();
+  return length <= kMostCode;
+}
+
 void inlineParts(const std::vector<llvm::CallInst*>& calls) {
   llvm::SmallPtrSet<llvm::Function*, 8> parts;
   for (llvm::CallInst* call : calls) {
@@ -50,18 +59,20 @@ void markConstantReads(llvm::Function& f, const std::vector<llvm::Value*>& const
 }
 
 /// Loops of few trips and little code, and those around them, are unrolled as a whole: the places of vectors in memory
-/// are then numbers, and memory may become registers. Returns the length of the code of a loop.
-uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uint64_t mostCode) {
+/// are then numbers, and memory may become registers. Returns the length of the code of a loop. `left`: by how much the
+/// code of the function may still grow.
+uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uint64_t& left) {
   constexpr uint64_t kMostTrips = 64;
   uint64_t length = 0;
   for (llvm::BasicBlock* block : loop.blocks())
     if (llvm::none_of(loop, [&](const llvm::Loop* inner) { return inner->contains(block); })) length += block->size();
-  for (llvm::Loop* inner : loop) length += chooseUnrolling(*inner, evolution, mostCode);
+  for (llvm::Loop* inner : loop) length += chooseUnrolling(*inner, evolution, left);
   const unsigned trips = evolution.getSmallConstantTripCount(&loop);
-  if (trips == 0 || trips > kMostTrips || length * trips > mostCode) {
+  if (trips == 0 || trips > kMostTrips || length * (trips - 1) > left) {
     loop.setLoopAlreadyUnrolled();
     return length;
   }
+  left -= length * (trips - 1);
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.full");
   return length * trips;
 }
@@ -69,6 +80,7 @@ uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uin
 }  // namespace
 
 void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::TargetMachine& machine) {
+  if (!isShort(parts.calls)) return;
   inlineParts(parts.calls);
   Analyses analyses(machine);
   analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
@@ -81,9 +93,9 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   }
   markConstantReads(f, parts.constant);
   auto& evolution = analyses.functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
-  constexpr uint64_t kCode = 1000, kMuchCode = 3000;
-  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f))
-    chooseUnrolling(*loop, evolution, parts.isLong ? kMuchCode : kCode);
+  constexpr uint64_t kCode = 1000, kMuchCode = 4000;
+  uint64_t left = parts.isLong ? kMuchCode : kCode;
+  for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f)) chooseUnrolling(*loop, evolution, left);
   llvm::FunctionPassManager passes;
   passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
   passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded

@@ -4,8 +4,8 @@
 // afterwards). What stays: what may fault, as the loop may never get to it; products and routines of a loop that may
 // have no trip; large results, which would be in memory during all of the loop; moves between devices, which are
 // settled; everything in loops that ask for the time. Before moves are settled the same is done for what leads to them.
-// Copies that lay out the weights of convolutions leave loops as well, up to a part of the device's memory, and a
-// `bench`: it measures what a loop around it would take.
+// Copies that lay out the weights of convolutions leave loops as well, up to a part of the device's memory (and go back
+// where they do not fit: CopyInTime.cpp), and a `bench`: it measures what a loop around it would take.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
@@ -64,8 +64,9 @@ class Hoister {
       if (mayMove(*op) && (runs || !isHeavy(*op)) &&
           std::none_of(op->operands().begin(), op->operands().end(),
                        [&](const Value* v) { return varying.count(v) != 0; })) {
-        if (laysOutWeights(*op) ? takeWeights(*op, kept) : !bench && isWorthIt(*op) && takeResults(*op, kept))
-          copy(*op, body, before, copies);
+        const bool takes = laysOutWeights(*op) ? (!bench || onlyMoves(*op, body)) && takeWeights(*op, kept)
+                                               : !bench && isWorthIt(*op) && takeResults(*op, kept);
+        if (takes) copy(*op, body, before, copies);
         continue;
       }
       for (const auto& result : op->results) varying.insert(result.get());
@@ -93,6 +94,13 @@ class Hoister {
     return !uses.empty() && std::ranges::all_of(uses, [](const Value::Use& use) {
       return use.user->has(Trait::LoadsColumns) && use.user->boolAttr("out_last") && use.operand == 1;
     });
+  }
+
+  /// Whether what leads to the op in the body computes nothing.
+  static bool onlyMoves(const Op& op, const Region& body) {
+    return op.has(Trait::Structural) && std::ranges::all_of(op.operands(), [&](const Value* v) {
+             return v->op == nullptr || v->op->parent != &body || onlyMoves(*v->op, body);
+           });
   }
 
   bool takeWeights(const Op& op, Kept& kept) const {

@@ -311,7 +311,10 @@ bool readsAhead(const ir::Region& r) {
 
 bool Session::optimise(ir::Module& m) {
   if (!runPasses(m, passes::optimisationPipeline(), true) || !hasCode(m)) return false;
-  return !m.main() || !readsAhead(*m.main()->body) || fits(m) || runPasses(m, {"load-in-time", "dce"}, true);
+  if (!m.main()) return true;
+  const ir::Region& body = *m.main()->body;
+  if (readsAhead(body) && !fits(m) && !runPasses(m, {"load-in-time", "dce"}, true)) return false;
+  return !passes::copiesAhead(body) || fits(m) || runPasses(m, {"copy-in-time"}, true);
 }
 
 bool Session::hasCode(const ir::Module& m) {
