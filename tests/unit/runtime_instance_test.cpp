@@ -180,9 +180,9 @@ TEST(Instance, CallsEndAlone) {
 
 /// The flag of an interrupt is seen before the fault word is set: what is left out then ends the call.
 void interruptsByTheFlag(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t* fault, void*) {
-  CallControl* control = nullptr;
+  uintptr_t control = 0;
   std::memcpy(&control, b[0], sizeof control);
-  control->interrupt();
+  reinterpret_cast<CallControl*>(control)->interrupt();
   __atomic_store_n(fault, 0, __ATOMIC_RELAXED);
 }
 
@@ -193,7 +193,7 @@ TEST(Instance, AnInterruptIsNotLostBeforeTheFaultWordIsSet) {
   p->kernels = {{"interrupts", abi::HostCode{abi::kNoImage, "interrupts", 64, 1, 0}, {}}};
   p->steps = {{abi::Launch{0, 0, {{0, 0}}, {}}}};
   CallControl control;
-  const CallControl* const address = &control;
+  const auto address = reinterpret_cast<uintptr_t>(&control);
   p->constants = {{0, std::string(reinterpret_cast<const char*>(&address), sizeof address)}};
   std::string error;
   Machine machine({.threads = 1});
