@@ -6,7 +6,8 @@
 
 namespace tenc::rt {
 
-/// What the routines of a program take at the most, on so many threads. A thread keeps its part for all of a run.
+/// What the routines of a program take at the most, on so many threads. What they worked in stays theirs for all of a
+/// run.
 uint64_t routineMemory(const abi::Program& program, int threads);
 
 }  // namespace tenc::rt

@@ -173,7 +173,7 @@ class MatrixWriter {
         out_.line("__syncthreads();");
         out_.line("tenc_substitute(faults, x0, x2, " + n() + ", " + decimal(p_.sides) + ", " +
                   (lower ? "true" : "false") + ", " + (unit ? "true" : "false") + ");");
-        if (unit || p_.sides == 0) return;
+        if (unit) return;
         out_.line("const int fault = tenc_has_no_zero(x0, " + n() + ") ? 0 : 1;");
         return fault("fault");
       }

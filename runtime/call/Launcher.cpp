@@ -56,6 +56,8 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
     else
       onThreads(k, phase, fileBytes, &state.fault);
     fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
+    // Threads leave at the flag, too, which is set before the fault word: the next phase, or step, lacks their items.
+    if (fault == 0 && ending_.interrupted()) return false;
   }
   if (fault == 0) return true;
   if (fault == abi::kInterruptFault) return !ending_.interrupted();

@@ -113,12 +113,15 @@ struct LongRow {
   LongRow(Scratch s, const abi::TensorRef& x)
       : sort(s, dim(x, 1)),
         ranges(s.take<Range>(sort.blocks())),
+        bytesTogether(s.used()),
         wide(s.take<uint32_t>(abi::dtype::kBytes[x.dtype] < 4 ? dim(x, 1) : 0)),
-        bytes(s.used()) {}
+        bytes(s.used()),
+        bytesAlone(bytes - bytesTogether) {}
   LongSort<uint64_t> sort;
-  Range* ranges;   ///< of the keys of each block
+  Range* ranges;  ///< of the keys of each block
+  size_t bytesTogether;
   uint32_t* wide;  ///< narrow elements
-  size_t bytes;
+  size_t bytes, bytesAlone;
 };
 
 /// Items of a phase, of one row.
@@ -174,7 +177,9 @@ Plan planLong(const abi::TensorRef& x) {
     const int64_t items = longItems(x, p);
     phases.push_back({batch(x, 1) * items, 2 * sortCost(n) / static_cast<double>(std::max<int64_t>(items, 1))});
   }
-  return {std::move(phases), 0, static_cast<size_t>(batch(x, 1)) * LongRow(Scratch(), x).bytes};
+  const auto rows = static_cast<size_t>(batch(x, 1));
+  const LongRow row(Scratch(), x);
+  return {std::move(phases), 0, rows * row.bytes, rows * row.bytesAlone};
 }
 
 Plan planArgSort(const Call& call) {

@@ -51,10 +51,24 @@ struct Cholesky {
     int info = 0;
     lapack::Routines<T>::potrf("U", &width, a + begin * n + begin, &ld, &info);
     for (int64_t j = begin; j < end; ++j) std::fill(a + j * n + j + 1, a + j * n + end, T{0});
+    if (info == 0 && meetsNan(part<T>(call, buffers, 0, matrix, 2), a, n, begin, end))
+      return Failure::NotPositiveDefinite;
     return failureOf(info, Failure::NotPositiveDefinite);
   }
 
  private:
+  /// Whether NaN is in the diagonal block, which LAPACK's comparisons let pass. It spreads to the diagonal of its row,
+  /// unless a pivot is infinite: BLAS scales by 0 without looking at what it scales.
+  static bool meetsNan(const T* operand, const T* a, int64_t n, int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      const T pivot = a[j * n + j];
+      if (std::isnan(pivot)) return true;
+      for (int64_t i = j + 1; std::isinf(pivot) && i < end; ++i)
+        if (!std::isfinite(operand[i * n + j])) return true;
+    }
+    return false;
+  }
+
   /// Columns from `begin` to `end`, down to the diagonal, after the block of rows in front of k0.
   static void update(T* a, int64_t n, int64_t k0, int64_t begin, int64_t end) {
     const int ld = static_cast<int>(n), depth = kPanel, width = static_cast<int>(end - begin);

@@ -165,7 +165,8 @@ struct Triangular {
   static int64_t phases(const Call&) { return 1; }
   static Phase phase(const Call& call, int64_t) {
     const double n = columns(call.operands[0]);
-    return {blocksOf(columns(call.operands[1]), kStripe), 300 + n * n * kStripe / 40};
+    // The diagonal is looked at where there are no right-hand sides, too.
+    return {std::max<int64_t>(1, blocksOf(columns(call.operands[1]), kStripe)), 300 + n * n * kStripe / 40};
   }
   static size_t scratchBytes(const Call&) { return 0; }
   static size_t sharedBytes(const Call&) { return 0; }
@@ -175,6 +176,7 @@ struct Triangular {
     const T* const a = part<T>(call, buffers, 0, matrix, 2);
     for (int64_t i = 0; i < n && !unit; ++i)
       if (a[i * n + i] == 0) return Failure::Singular;
+    if (k == 0) return Failure::None;
     const int64_t begin = at.number * kStripe;
     const int m = static_cast<int>(std::min<int64_t>(kStripe, k - begin));
     const T* const b = part<T>(call, buffers, 1, matrix, 2) + begin;

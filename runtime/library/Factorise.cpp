@@ -80,12 +80,13 @@ struct Triangular {
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
-    if (n == 0 || k == 0) return Failure::None;
+    if (n == 0) return Failure::None;
     if (!isSmall(n, k)) return blockedTriangular<T>().run(call, buffers, item);
     const Triangle<T> a{part<T>(call, buffers, 0, item.number, 2), n, n, option(call, "lower") != 0,
                         option(call, "unit") != 0};
     for (int i = 0; i < n && !a.unit; ++i)
       if (a.at[int64_t{i} * n + i] == 0) return Failure::Singular;
+    if (k == 0) return Failure::None;
     smallTriangular(a, part<T>(call, buffers, 1, item.number, 2), part<T>(call, buffers, 2, item.number, 2),
                     static_cast<T*>(item.scratch), k);
     return Failure::None;

@@ -76,7 +76,7 @@ std::optional<Task> taskOf(const Call& call) {
   const Routine* routine = find(call.routine);
   if (!routine) return std::nullopt;
   const Plan plan = routine->plan(call);
-  Task task{{}, plan.scratchBytes, plan.sharedBytes};
+  Task task{{}, plan.scratchBytes, plan.sharedBytes, plan.touchedAlone};
   for (const Phase& p : plan.phases)
     task.phases.emplace_back(p.items, std::clamp(kGrainNanoseconds / std::max(1.0, p.itemCost), 1.0, 1e6));
   return task;

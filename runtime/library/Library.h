@@ -30,10 +30,13 @@ struct Plan {
   Plan(int64_t items, double itemCost, size_t scratchBytes = 0)
       : phases{{items, itemCost}}, scratchBytes(scratchBytes) {}
   Plan(std::vector<Phase> phases, size_t scratchBytes, size_t sharedBytes)
-      : phases(std::move(phases)), scratchBytes(scratchBytes), sharedBytes(sharedBytes) {}
+      : Plan(std::move(phases), scratchBytes, sharedBytes, sharedBytes) {}
+  Plan(std::vector<Phase> phases, size_t scratchBytes, size_t sharedBytes, size_t touchedAlone)
+      : phases(std::move(phases)), scratchBytes(scratchBytes), sharedBytes(sharedBytes), touchedAlone(touchedAlone) {}
   std::vector<Phase> phases;
   size_t scratchBytes = 0;  ///< per thread, aligned to 64
   size_t sharedBytes = 0;   ///< of the call, for all phases and threads; aligned to 64
+  size_t touchedAlone = 0;  ///< how much of it one thread touches, where there are no others
 };
 
 /// A piece of the work of a phase, and the memory that it has.
@@ -96,6 +99,7 @@ uint64_t blasBytes(const Call& call);
 struct Task {
   std::vector<std::pair<int64_t, int64_t>> phases;
   uint64_t scratchBytes = 0, sharedBytes = 0;
+  uint64_t touchedAlone = 0;  ///< as in Plan
 };
 /// nullopt when there is no such routine.
 std::optional<Task> taskOf(const Call& call);

@@ -11,10 +11,9 @@ namespace {
 /// Zeros of both signs stand together: they take the order that they had in the row.
 template <class U>
 void orderZeros(const U* row, size_t n, U* sorted, size_t numbers, bool descending) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
   // Keys below all zeros: the negative numbers, or the positive ones when descending.
   U* zero = std::partition_point(sorted, sorted + numbers,
-                                 [&](U x) { return (x << 1) != 0 && ((x & kTop) != 0) != descending; });
+                                 [&](U x) { return (x << 1) != 0 && ((x & kTopBit<U>) != 0) != descending; });
   for (size_t i = 0; i < n; ++i)
     if (static_cast<U>(row[i] << 1) == 0) *zero++ = row[i];
 }
@@ -51,9 +50,11 @@ struct LongRow {
       : n(length),
         sort(s, n),
         odd(s.take<Oddities>(sort.blocks())),
+        bytesTogether(s.used()),
         row(isNarrow(dtype) ? s.take<U>(n) : nullptr),
         keys(isNarrow(dtype) ? s.take<U>(n) : nullptr),
-        bytes(s.used()) {}
+        bytes(s.used()),
+        bytesAlone(bytes - bytesTogether) {}
 
   Oddities oddities() const {
     Oddities sum;
@@ -64,8 +65,9 @@ struct LongRow {
   int64_t n;
   LongSort<U> sort;
   Oddities* odd;  ///< of each block
+  size_t bytesTogether;
   U *row, *keys;  ///< of narrow elements: widened, and in order
-  size_t bytes;
+  size_t bytes, bytesAlone;
 };
 
 /// Items of a phase, of one row.
@@ -154,7 +156,9 @@ Plan planLong(const abi::TensorRef& x) {
     const int64_t items = longItems<U>(x, p);
     phases.push_back({batch(x, 1) * items, sortCost(n) / static_cast<double>(items)});
   }
-  return {std::move(phases), 0, static_cast<size_t>(batch(x, 1)) * LongRow<U>(Scratch(), x.dtype, dim(x, 1)).bytes};
+  const auto rows = static_cast<size_t>(batch(x, 1));
+  const LongRow<U> row(Scratch(), x.dtype, dim(x, 1));
+  return {std::move(phases), 0, rows * row.bytes, rows * row.bytesAlone};
 }
 
 Plan planSort(const Call& call) {

@@ -15,13 +15,6 @@ inline Element kindOf(uint8_t dtype) {
 /// Rough nanoseconds.
 inline double sortCost(double n) { return n * (1.0 + 0.3 * std::log2(std::max(2.0, n))); }
 
-template <class U>
-bool isNan(U bits) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
-  constexpr U kInf = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
-  return (bits & ~kTop) > kInf;
-}
-
 /// f16 and bf16 bits as those of an f32 of the same order; of integers of 8 or 16 bits those of 32.
 uint32_t widened(uint8_t dtype, const void* row, size_t i);
 void widen(uint8_t dtype, const void* row, uint32_t* wide, size_t n);
@@ -43,7 +36,7 @@ U elementAt(uint8_t dtype, const std::byte* row, int64_t i) {
 inline uint64_t stableKeyAt(uint8_t dtype, const std::byte* row, size_t i, bool descending) {
   const Element kind = kindOf(dtype);
   if (abi::dtype::kBytes[dtype] == 8) {
-    constexpr uint64_t kTop = uint64_t{1} << 63;
+    constexpr uint64_t kTop = kTopBit<uint64_t>;
     uint64_t bits = reinterpret_cast<const uint64_t*>(row)[i];
     if (kind == Element::Float && bits == kTop) bits = 0;
     if (kind == Element::Float && isNan(bits)) bits = ~kTop;

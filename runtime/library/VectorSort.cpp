@@ -119,8 +119,7 @@ HWY_ATTR size_t partitionPairs(KeyPlace* pairs, size_t n, KeyPlace pivot) {
 template <class U>
 HWY_ATTR Oddities encodeLanes(const U* HWY_RESTRICT row, U* HWY_RESTRICT keys, size_t n, Element kind,
                               bool descending) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
-  constexpr U kInf = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
+  constexpr U kTop = kTopBit<U>;
   const U flip = descending ? ~U{0} : U{0};
   Oddities odd;
   if (kind != Element::Float) {
@@ -131,7 +130,7 @@ HWY_ATTR Oddities encodeLanes(const U* HWY_RESTRICT row, U* HWY_RESTRICT keys, s
   U nans = 0, zeros = 0;
   for (size_t i = 0; i < n; ++i) {
     const U x = row[i];
-    nans += (x & ~kTop) > kInf;
+    nans += isNan(x);
     zeros += x == kTop;
     keys[i] = x ^ ((U{0} - (x >> (8 * sizeof(U) - 1))) | kTop) ^ flip;
   }
@@ -142,7 +141,7 @@ HWY_ATTR Oddities encodeLanes(const U* HWY_RESTRICT row, U* HWY_RESTRICT keys, s
 
 template <class U>
 HWY_ATTR void decodeLanes(U* keys, size_t n, Element kind, bool descending) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
+  constexpr U kTop = kTopBit<U>;
   const U flip = descending ? ~U{0} : U{0};
   if (kind != Element::Float) {
     const U turn = flip ^ (kind == Element::Signed ? kTop : U{0});
@@ -160,8 +159,7 @@ HWY_ATTR void decodeLanes(U* keys, size_t n, Element kind, bool descending) {
 template <class U, class F>
 HWY_ATTR HWY_INLINE void stableKeys(const U* HWY_RESTRICT row, size_t n, Element kind, bool descending, F put) {
   constexpr int kLast = 8 * sizeof(U) - 1;
-  constexpr U kTop = U{1} << kLast;
-  constexpr U kInf = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
+  constexpr U kTop = kTopBit<U>;
   const U flip = descending ? ~U{0} : U{0};
   if (kind != Element::Float) {
     const U turn = flip ^ (kind == Element::Signed ? kTop : U{0});
@@ -171,7 +169,7 @@ HWY_ATTR HWY_INLINE void stableKeys(const U* HWY_RESTRICT row, size_t n, Element
   for (size_t i = 0; i < n; ++i) {
     U x = row[i];
     x = x == kTop ? U{0} : x;
-    x = (x & ~kTop) > kInf ? ~kTop : x;
+    x = isNan(x) ? ~kTop : x;
     put(i, x ^ ((U{0} - (x >> kLast)) | kTop) ^ flip);
   }
 }

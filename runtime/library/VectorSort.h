@@ -26,6 +26,16 @@ inline constexpr size_t kPivots = 15;
 void classify(const uint32_t* keys, size_t n, const uint32_t* pivots, uint8_t* classes);
 void classify(const uint64_t* keys, size_t n, const uint64_t* pivots, uint8_t* classes);
 
+/// The sign of floats and signed integers; the magnitude of infinity; whether floats of these bits are NaN.
+template <class U>
+inline constexpr U kTopBit = U{1} << (8 * sizeof(U) - 1);
+template <class U>
+inline constexpr U kInfinityBits = sizeof(U) == 4 ? U{0x7f800000} : static_cast<U>(uint64_t{0x7ff0000000000000});
+template <class U>
+constexpr bool isNan(U bits) {
+  return (bits & ~kTopBit<U>) > kInfinityBits<U>;
+}
+
 /// What a row of floats holds that keys order otherwise than a stable sort.
 struct Oddities {
   size_t nans = 0, negativeZeros = 0;
@@ -35,7 +45,7 @@ struct Oddities {
 /// NaNs are at both ends by their sign.
 template <class U>
 constexpr U keyOf(U bits, Element kind, bool descending) {
-  constexpr U kTop = U{1} << (8 * sizeof(U) - 1);
+  constexpr U kTop = kTopBit<U>;
   if (kind == Element::Signed) bits ^= kTop;
   if (kind == Element::Float) bits ^= (bits & kTop) ? ~U{0} : kTop;
   return descending ? static_cast<U>(~bits) : bits;

@@ -61,6 +61,7 @@ CASES = [
 STOPS = [
     ("a singular matrix", "inv(singular)", "singular"),
     ("a triangle with a zero", "solve_triangular(singular - i, one)", "singular"),
+    ("a triangle with a zero, and no right-hand sides", "solve_triangular(singular - i, @cuda:0 { ones([6, 0]) })", "singular"),
     ("no positive definite matrix", "cholesky(singular - 2.0 * i)", "positive definite"),
     ("NaN is not positive definite", "cholesky(nan)", "positive definite"),
     ("eigenvalues of NaN", "eigh(nan).0", "NaN"),

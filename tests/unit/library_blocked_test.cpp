@@ -163,6 +163,34 @@ TEST(Blocked, FailuresAreThoseOfTheWholeMatrix) {
   EXPECT_EQ(run(square("inv", kN), {a}).failure, Failure::None);
 }
 
+TEST(Blocked, NoMatrixWithNanIsPositiveDefinite) {
+  constexpr int64_t kN = 200;
+  for (const auto& [i, j] : {std::pair<int64_t, int64_t>{3, 3}, {63, 0}, {64, 63}, {130, 3}, {199, 199}}) {
+    Matrix a = identity(kN);
+    a[static_cast<size_t>(i * kN + j)] = NAN;
+    EXPECT_EQ(run(square("cholesky", kN), {a}).failure, Failure::NotPositiveDefinite) << i << " " << j;
+  }
+  // Infinity by infinity; alone it has a root.
+  Matrix a = identity(kN);
+  a[70 * kN + 70] = INFINITY;
+  EXPECT_EQ(run(square("cholesky", kN), {a}).failure, Failure::None);
+  a[90 * kN + 70] = INFINITY;
+  EXPECT_EQ(run(square("cholesky", kN), {a}).failure, Failure::NotPositiveDefinite);
+}
+
+TEST(Blocked, TrianglesAreSingularWithoutRightHandSides) {
+  for (const int64_t n : {3, 130})
+    for (const int64_t matrices : {1, 9})
+      for (const bool unit : {false, true}) {
+        const Call call{"solve_triangular",
+                        {tensor({matrices, n, n}), tensor({matrices, n, 0})},
+                        {tensor({matrices, n, 0})},
+                        {{"unit", unit}}};
+        const Matrix zeros(static_cast<size_t>(matrices * n * n));
+        EXPECT_EQ(run(call, {zeros, {}}).failure, unit ? Failure::None : Failure::Singular) << n << " " << matrices;
+      }
+}
+
 struct Sides {
   int64_t m, n;
 };

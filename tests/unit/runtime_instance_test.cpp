@@ -178,6 +178,30 @@ TEST(Instance, CallsEndAlone) {
   EXPECT_EQ(wrong, std::vector<int>(wrong.size()));
 }
 
+/// The flag of an interrupt is seen before the fault word is set: what is left out then ends the call.
+void interruptsByTheFlag(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t* fault, void*) {
+  uintptr_t control = 0;
+  std::memcpy(&control, b[0], sizeof control);
+  reinterpret_cast<CallControl*>(control)->interrupt();
+  __atomic_store_n(fault, 0, __ATOMIC_RELAXED);
+}
+
+TEST(Instance, AnInterruptIsNotLostBeforeTheFaultWordIsSet) {
+  auto p = std::make_shared<abi::Program>();
+  p->devices = {{"cpu", 64}};
+  p->buffers = {{0, 0, 8}};
+  p->kernels = {{"interrupts", abi::HostCode{abi::kNoImage, "interrupts", 64, 1, 0}, {}}};
+  p->steps = {{abi::Launch{0, 0, {{0, 0}}, {}}}};
+  CallControl control;
+  const auto address = reinterpret_cast<uintptr_t>(&control);
+  p->constants = {{0, std::string(reinterpret_cast<const char*>(&address), sizeof address)}};
+  std::string error;
+  Machine machine({.threads = 1});
+  const auto instance = Instance::create(
+      LoadedProgram::load(std::move(p), error, [](std::string_view) { return interruptsByTheFlag; }), machine);
+  EXPECT_EQ(instance->call({.control = &control}).end, CallResult::End::Interrupted);
+}
+
 TEST(Instance, RandomStateGoesOnFromCallToCall) {
   auto p = std::make_shared<abi::Program>();
   p->devices = {{"cpu", 128}};
