@@ -172,7 +172,7 @@ class Loader {
       // `len(loader)`, or what that has been mended to.
       const ast::Expr* of = isCalled(e, "len") ? e.arguments[0].value.get() : firstDim(e);
       if (of && isLoader(*of)) {
-        edits_.push_back({e.span, "(" + tensors_[0] + ".shape[0] // " + text(options_.size->span) + ")"});
+        edits_.push_back({e.span, "(" + tensors_[0] + ".shape[0] // " + sizeText() + ")"});
         uses_.push_back(e.span);
         ++known;
       } else if (of && of->kind == ExprKind::Member && of->text == "dataset" && isLoader(*of->args[0])) {
@@ -188,10 +188,20 @@ class Loader {
   }
   /// Whether the tensors and the size are, where they come to stand, what the loader was given.
   bool keepsNames() const {
+    // A function does not see the variables of the script.
+    const auto function = [&](Span part) {
+      return statementAround(file_, part, {StmtKind::Fn, StmtKind::Test, StmtKind::Bench});
+    };
     return std::ranges::all_of(uses_, [&](Span use) {
       const auto isSame = [&](const ast::Expr* e) { return isSameAt(context_.sources, file_, *e, use); };
-      return isSame(options_.size) && std::ranges::all_of(moved_, isSame);
+      return function(use) == function(call_.span) && isSame(options_.size) && std::ranges::all_of(moved_, isSame);
     });
+  }
+  /// The size of a batch as an operand.
+  std::string sizeText() const {
+    const ast::Expr& size = *options_.size;
+    const bool alone = size.grouped || (size.kind != ExprKind::Binary && size.kind != ExprKind::Unary);
+    return alone ? text(size.span) : "(" + text(size.span) + ")";
   }
   /// `x` of `x.shape[0]`; null for another expression.
   static const ast::Expr* firstDim(const ast::Expr& e) {

@@ -36,7 +36,6 @@ class Bindings {
     visitor.onExpression = [&](const ast::Expr& e) {
       if (e.kind != ast::Expr::Kind::Lambda) return true;
       functions_.push_back(e.span);
-      lambdas_.push_back(e.span);
       for (const ast::LambdaParam& p : e.params)
         if (namesOf(p.pattern).contains(name_)) sites_.push_back(p.pattern.span);
       return true;
@@ -58,8 +57,8 @@ class Bindings {
       ++met;
       if (from == to && !keeps(site, first, then)) return false;
     }
-    // When a lambda is called is not known, and other functions do not see variables from outside.
-    return from == to || met == 0 || (met == 1 && isLambda(to));
+    // When a function is called is not known.
+    return from == to || met <= 1;
   }
 
  private:
@@ -81,7 +80,6 @@ class Bindings {
       if (holds(f, part) && (!found.valid() || holds(found, f))) found = f;
     return found;
   }
-  bool isLambda(Span function) const { return std::ranges::find(lambdas_, function) != lambdas_.end(); }
   /// The innermost loop that binds the name itself, and has the site in it.
   const ast::Stmt* bindingLoop(Span site) const {
     const ast::Stmt* found = nullptr;
@@ -105,7 +103,7 @@ class Bindings {
   const SourceManager& sources_;
   const ast::File& file_;
   const std::string& name_;
-  std::vector<Span> sites_, functions_, lambdas_;
+  std::vector<Span> sites_, functions_;
   std::vector<const ast::Stmt*> loops_;
   bool unread_ = false;  ///< a statement that could not be read has the name
 };

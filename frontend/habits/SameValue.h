@@ -8,7 +8,7 @@
 namespace tenc::frontend {
 
 /// Whether a name that is read at `first` has the same value when it is read at `then`, as the text tells: false in
-/// doubt.
+/// doubt. A function may still not see it.
 bool isSameAt(const SourceManager& sources, const ast::File& file, const std::string& name, Span first, Span then);
 /// Whether that holds for all names in an expression.
 bool isSameAt(const SourceManager& sources, const ast::File& file, const ast::Expr& read, Span then);
