@@ -8,6 +8,7 @@
 #include "frontend/Context.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/SameValue.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -67,13 +68,6 @@ bool isCalled(const ast::Expr& e, std::string_view name) {
   return e.kind == ExprKind::Call && e.args[0]->text == name && !e.arguments.empty();
 }
 
-/// What a statement binds: a name alone; empty for others.
-std::string nameBound(const ast::Stmt& s) {
-  if (s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name) return s.target->text;
-  const bool binds = (s.kind == StmtKind::Let || s.kind == StmtKind::Var) && !s.pattern.isTuple;
-  return binds ? s.pattern.name.text : "";
-}
-
 /// The statements that bind the name.
 std::vector<const ast::Stmt*> bindingsOf(const ast::File& file, const std::string& name) {
   std::vector<const ast::Stmt*> found;
@@ -100,7 +94,7 @@ class Loader {
                       ": `drop_last=True` leaves the incomplete last batch out, and `data.rest` gives its rows",
                   {}};
     }
-    if (!findUses() || loops_.empty()) return std::nullopt;
+    if (!findUses() || loops_.empty() || !keepsNames()) return std::nullopt;
     for (const ast::Stmt* loop : loops_)
       if (!rewrite(*loop)) return std::nullopt;
     module();
@@ -121,7 +115,8 @@ class Loader {
       of = bound[0]->value.get();
     }
     std::vector<const ast::Expr*> parts{of};
-    if (isCalled(*of, "TensorDataset")) {
+    inTuples_ = isCalled(*of, "TensorDataset");
+    if (inTuples_) {
       parts.clear();
       for (const ast::Argument& a : of->arguments) {
         if (!a.value || a.name) return false;
@@ -133,6 +128,7 @@ class Loader {
       if (!type || type->shape.empty() || (!tensors_.empty() && type->shape[0] != rows_)) return false;
       rows_ = type->shape[0];
       tensors_.push_back(p->text);
+      moved_.push_back(p);
     }
     return !tensors_.empty();
   }
@@ -154,10 +150,12 @@ class Loader {
     if (!s) return false;
     const std::string name = s->value.get() == &call_ ? nameBound(*s) : "";
     if (!name.empty() && bindingsOf(file_, name).size() != 1) return false;
+    const Span bound{s->span.file, s->span.end, s->span.end};
     const auto isLoader = [&](const ast::Expr& e) {
       return name.empty() ? &e == &call_ : e.kind == ExprKind::Name && e.text == name && e.span != targetOf(*s);
     };
     size_t uses = 0, known = 0;
+    bool isOther = false;  // a parameter of the loader's name, say
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& loop) {
       const bool walks = loop.kind == StmtKind::For && loop.lo && !loop.hi;
@@ -165,24 +163,45 @@ class Loader {
           !(isLoader(*loop.lo) || (isCalled(*loop.lo, "enumerate") && isLoader(*loop.lo->arguments[0].value))))
         return;
       loops_.push_back(&loop);
+      uses_.push_back(loop.lo->span);
       ++known;
     };
     visitor.onExpression = [&](const ast::Expr& e) {
       uses += isLoader(e) ? 1 : 0;
+      isOther = isOther || (isLoader(e) && !name.empty() && !isSameAt(context_.sources, file_, name, bound, e.span));
       // `len(loader)`, or what that has been mended to.
       const ast::Expr* of = isCalled(e, "len") ? e.arguments[0].value.get() : firstDim(e);
       if (of && isLoader(*of)) {
-        edits_.push_back({e.span, "(" + tensors_[0] + ".shape[0] // " + text(options_.size->span) + ")"});
+        edits_.push_back({e.span, "(" + tensors_[0] + ".shape[0] // " + sizeText() + ")"});
+        uses_.push_back(e.span);
         ++known;
       } else if (of && of->kind == ExprKind::Member && of->text == "dataset" && isLoader(*of->args[0])) {
         edits_.push_back({e.span, tensors_[0] + ".shape[0]"});
+        uses_.push_back(e.span);
         ++known;
       }
       return true;
     };
     visitor.visit(file_);
     if (!name.empty()) edits_.push_back(syntax::removed(context_.sources, s->span));
-    return uses == known;
+    return uses == known && !isOther;
+  }
+  /// Whether the tensors and the size are, where they come to stand, what the loader was given.
+  bool keepsNames() const {
+    // A function does not see the variables of the script.
+    const auto function = [&](Span part) {
+      return statementAround(file_, part, {StmtKind::Fn, StmtKind::Test, StmtKind::Bench});
+    };
+    return std::ranges::all_of(uses_, [&](Span use) {
+      const auto isSame = [&](const ast::Expr* e) { return isSameAt(context_.sources, file_, *e, use); };
+      return function(use) == function(call_.span) && isSame(options_.size) && std::ranges::all_of(moved_, isSame);
+    });
+  }
+  /// The size of a batch as an operand.
+  std::string sizeText() const {
+    const ast::Expr& size = *options_.size;
+    const bool alone = size.grouped || (size.kind != ExprKind::Binary && size.kind != ExprKind::Unary);
+    return alone ? text(size.span) : "(" + text(size.span) + ")";
   }
   /// `x` of `x.shape[0]`; null for another expression.
   static const ast::Expr* firstDim(const ast::Expr& e) {
@@ -214,11 +233,12 @@ class Loader {
     const std::string name = freeName();
     if (!fits || name.empty() || loop.body.statements.empty() || !loop.body.statements[0]) return false;
     const ast::Pattern& each = counts ? all.elements[1] : all;
-    if (each.isTuple && each.elements.size() != tensors_.size()) return false;
+    if (each.isTuple && (!inTuples_ || each.elements.size() != tensors_.size())) return false;
     std::string taken;
     for (const std::string& t : tensors_) taken += (taken.empty() ? "" : ", ") + t + "[" + name + "]";
     const bool one = each.isTuple && tensors_.size() == 1;  // `for (xb,) in loader`
     if (tensors_.size() > 1) taken = "(" + taken + ")";
+    if (inTuples_ && !each.isTuple && tensors_.size() == 1) taken = "(" + taken + ",)";
     const std::string batches = batchesCalled() + "(" + tensors_[0] + ".shape[0], size: " + text(options_.size->span) +
                                 (options_.shuffles ? ")" : ", shuffle: false)");
     const std::string head = counts ? "(" + text(all.elements[0].span) + ", " + name + ") in enumerate(" + batches + ")"
@@ -244,6 +264,9 @@ class Loader {
   const ast::Expr& call_;
   const Options options_;
   std::vector<std::string> tensors_;
+  std::vector<const ast::Expr*> moved_;  ///< the tensors, where the loader is given them
+  std::vector<Span> uses_;               ///< where they come to stand
+  bool inTuples_ = false;                ///< a batch of a `TensorDataset` is a tuple, also of one tensor
   int64_t rows_ = 0;
   std::vector<const ast::Stmt*> loops_;
   std::vector<Edit> edits_;

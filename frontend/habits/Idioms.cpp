@@ -5,6 +5,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/SameValue.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -348,13 +349,16 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
   const std::string state = !binds || binds->value.get() != call ? ""
                             : binds->target                      ? binds->target->text
                                                                  : binds->pattern.name.text;
+  bool same = true;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     if (!isStepOf(e, state)) return true;
     std::string text;
     for (const ast::Argument* option : options) {
       const auto isIt = [&](const ast::Argument& a) { return a.name && a.name->text == option->name->text; };
-      if (std::none_of(e.arguments.begin(), e.arguments.end(), isIt)) text += ", " + textOf(context, option->span);
+      if (std::any_of(e.arguments.begin(), e.arguments.end(), isIt)) continue;
+      text += ", " + textOf(context, option->span);
+      same = same && isSameAt(context.sources, *file, *option->value, e.span);
     }
     if (e.arguments.empty() && !text.empty()) text.erase(0, 2);
     edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, std::move(text)});
@@ -367,6 +371,7 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
     for (const ast::Argument* option : options) all += (all.empty() ? "" : ", ") + textOf(context, option->span);
     edits[0].replacement += "  # of `optim.step`: " + all;
   }
+  if (!same) edits.clear();  // what it was made with has changed since
   return Help{"options are given to each step: `optim.step(s, m, g, lr: 1e-3)`", std::move(edits)};
 }
 

@@ -53,8 +53,8 @@ class Scaler {
       const std::string& method = call->args[0]->text;
       if (method == "update" || method == "unscale_") {
         edits.push_back(syntax::removed(sources_, s.span));
-      } else if (method == "step" && call->arguments.size() == 1 && call->arguments[0].value) {
-        edits.push_back({call->span, std::string(sources_.text(call->arguments[0].value->span)) + ".step()"});
+      } else if (method == "step" && stepsOf(*call)) {
+        edits.push_back({call->span, stepOf(*call)});
       } else {
         return;
       }
@@ -86,6 +86,19 @@ class Scaler {
     return of && of->kind == ExprKind::Name && of->text == name_ ? e : nullptr;
   }
 
+  /// Whether it is given an optimiser; options beside it, as `lr`, are those of the step.
+  static bool stepsOf(const ast::Expr& call) {
+    const auto& all = call.arguments;
+    const bool first = !all.empty() && !all[0].name && all[0].value && !all[0].rangeEnd;
+    return first && std::all_of(all.begin() + 1, all.end(), [](const ast::Argument& a) { return a.name.has_value(); });
+  }
+  /// `opt.step(lr: 0.1)` of `scaler.step(opt, lr: 0.1)`.
+  std::string stepOf(const ast::Expr& call) const {
+    const auto& all = call.arguments;
+    const Span options{call.span.file, all.size() > 1 ? all[1].span.begin : call.span.end - 1, call.span.end};
+    return std::string(sources_.text(all[0].value->span)) + ".step(" + std::string(sources_.text(options));
+  }
+
   const SourceManager& sources_;
   const std::string name_;
 };
@@ -96,11 +109,7 @@ std::optional<Help> unscaledTraining(Context& context, const ast::Expr& call) {
   const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
   if (!file || call.kind != ExprKind::Call || call.args[0]->text != "GradScaler") return std::nullopt;
   const ast::Stmt* s = placeIn(*file, call.span).statement;
-  const bool binds = s && s->value.get() == &call;
-  const std::string name = !binds                                                 ? ""
-                           : s->target && s->target->kind == ExprKind::Name       ? s->target->text
-                           : s->kind == StmtKind::Let || s->kind == StmtKind::Var ? s->pattern.name.text
-                                                                                  : "";
+  const std::string name = s && s->value.get() == &call ? nameBound(*s) : "";
   const std::string said = "f32 and bf16 need no scaling of losses; those of f16 are scaled by the module `amp`";
   Scaler scaler(context.sources, name);
   if (name.empty() || roundsToF16(*file) || !scaler.read(*file, s->span))

@@ -88,6 +88,13 @@ const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint3
   return found;
 }
 
+std::string nameBound(const ast::Stmt& s) {
+  using Kind = ast::Stmt::Kind;
+  if (s.kind == Kind::Assign && s.op == "=" && s.target->kind == ast::Expr::Kind::Name) return s.target->text;
+  const bool binds = (s.kind == Kind::Let || s.kind == Kind::Var) && !s.pattern.isTuple;
+  return binds ? s.pattern.name.text : "";
+}
+
 bool assigns(const ast::File& file, std::string_view name) {
   const auto isIt = [&](const ast::Expr& e) { return e.kind == ast::Expr::Kind::Name && e.text == name; };
   bool found = false;

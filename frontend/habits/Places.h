@@ -29,6 +29,8 @@ const ast::Expr* expressionAt(const ast::File& file, Span span);
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.
 const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint32_t offset);
+/// The name that a statement binds, or assigns to with `=`; empty where it is none, or not alone.
+std::string nameBound(const ast::Stmt& s);
 /// Whether a statement assigns to the name, alone or among several: what Python binds names by.
 bool assigns(const ast::File& file, std::string_view name);
 /// The annotations of a statement, as they stand before it.

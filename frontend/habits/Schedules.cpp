@@ -1,5 +1,6 @@
 #include "frontend/habits/Schedules.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "frontend/Context.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/SameValue.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -56,13 +58,6 @@ const ast::Expr* stepOf(const ast::Expr* e, const std::string& name) {
   return steps && isName(e->args[0]->args[0].get(), name) ? e : nullptr;
 }
 
-/// What a statement binds: a name alone; empty for others.
-std::string nameBound(const ast::Stmt& s) {
-  if (s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name) return s.target->text;
-  const bool binds = (s.kind == StmtKind::Let || s.kind == StmtKind::Var) && !s.pattern.isTuple;
-  return binds ? s.pattern.name.text : "";
-}
-
 const ast::Argument* named(const ast::Expr& call, std::string_view name) {
   for (const ast::Argument& a : call.arguments)
     if (a.name && a.name->text == name && a.value) return &a;
@@ -82,12 +77,12 @@ class Scheduled {
     if (scheduler.empty() || !given || !readOptions()) return std::nullopt;
     optimiser_ = call_.arguments[0].value->text;
     find(scheduler);
-    if (uses_ != 1 || !steps_ || !update_ || rate_.empty()) return std::nullopt;
+    if (uses_ != 1 || !steps_ || updates_ != 1 || optimisers_.size() != 1 || rate_.empty()) return std::nullopt;
     const StatementPlace at = placeIn(file_, steps_->span);
     const ast::Stmt* loop = at.outer;
     const bool counts = loop && loop->kind == StmtKind::For && at.among == &loop->body.statements &&
                         !loop->pattern.isTuple && countsFromZero(*loop);
-    if (!counts || !(loop->span.begin <= update_->span.begin && update_->span.end <= loop->span.end))
+    if (!counts || !startsWith(*loop, *made) || !countsSteps(*loop, *at.statement) || !keepsNames(*loop))
       return std::nullopt;
     if (!schedule_.most.empty() && endOf(*loop) != options_[std::string(schedule_.most)]) return std::nullopt;
     std::string rate = replaced(std::string(schedule_.rate), "{i}", loop->pattern.name.text);
@@ -117,17 +112,47 @@ class Scheduled {
       const auto known = options_.find(name);
       if (known == options_.end()) return false;
       known->second = text(a.value->span);
+      moved_.push_back(a.value.get());
     }
     return std::ranges::none_of(options_, [](const auto& o) { return o.second == "!"; });
+  }
+
+  /// Whether the loop starts once for each time that the scheduler and its optimiser are made.
+  bool startsWith(const ast::Stmt& loop, const ast::Stmt& made) const {
+    const auto* among = placeIn(file_, loop.span).among;
+    return made.span.end <= loop.span.begin && among == placeIn(file_, made.span).among &&
+           among == placeIn(file_, optimisers_[0]->span).among;
+  }
+  /// Whether the loop's count is that of the scheduler's steps when the optimiser steps: each trip ends with one.
+  bool countsSteps(const ast::Stmt& loop, const ast::Stmt& step) const {
+    bool read = true;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) { read = read && s.kind != StmtKind::Error; };
+    visitor.visit(loop);
+    const auto leaves = [&](const ast::StmtPtr& s) {
+      return s && s->span.end <= step.span.begin && exitsOf(*s).continues;
+    };
+    return read && loop.body.span.begin <= update_->span.begin && update_->span.end <= step.span.begin &&
+           std::ranges::none_of(loop.body.statements, leaves);
+  }
+  /// Whether the count, the options and the rate at the start are at the optimiser's step what they are where they
+  /// stand.
+  bool keepsNames(const ast::Stmt& loop) const {
+    const Span body = loop.body.statements[0]->span;
+    return isSameAt(sources_, file_, loop.pattern.name.text, Span{body.file, body.begin, body.begin}, update_->span) &&
+           std::ranges::all_of(moved_,
+                               [&](const ast::Expr* e) { return isSameAt(sources_, file_, *e, update_->span); });
   }
 
   void find(const std::string& scheduler) {
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) {
-      if (nameBound(s) == optimiser_ && s.value && s.value->kind == ExprKind::Call) readRate(*s.value);
+      if (nameBound(s) == optimiser_) optimisers_.push_back(&s);
       if (s.kind == StmtKind::Expr && stepOf(s.value.get(), scheduler) && s.value->arguments.empty())
         steps_ = s.value.get();
-      if (s.kind == StmtKind::Expr && stepOf(s.value.get(), optimiser_)) update_ = s.value.get();
+      if (s.kind != StmtKind::Expr || !stepOf(s.value.get(), optimiser_)) return;
+      update_ = s.value.get();
+      ++updates_;
     };
     visitor.onExpression = [&](const ast::Expr& e) {
       const bool target = e.kind == ExprKind::Name && e.text == scheduler && placeIn(file_, e.span).statement &&
@@ -136,11 +161,12 @@ class Scheduled {
       return true;
     };
     visitor.visit(file_);
-    if (update_)
-      if (const ast::Argument* lr = named(*update_, "lr")) rate_ = text(lr->value->span);
-  }
-  void readRate(const ast::Expr& optimiser) {
-    if (const ast::Argument* lr = named(optimiser, "lr")) rate_ = text(lr->value->span);
+    const ast::Argument* lr = update_ ? named(*update_, "lr") : nullptr;
+    const ast::Expr* optimiser = optimisers_.empty() ? nullptr : optimisers_[0]->value.get();
+    if (!lr && optimiser && optimiser->kind == ExprKind::Call) lr = named(*optimiser, "lr");
+    if (!lr) return;
+    rate_ = text(lr->value->span);
+    moved_.push_back(lr->value.get());
   }
   /// `for i in 0..n`, or `range(n)` as it is written there.
   static bool countsFromZero(const ast::Stmt& loop) {
@@ -164,7 +190,9 @@ class Scheduled {
   std::map<std::string, std::string> options_;
   std::string optimiser_, rate_;
   const ast::Expr *steps_ = nullptr, *update_ = nullptr;
-  size_t uses_ = 0;
+  std::vector<const ast::Stmt*> optimisers_;  ///< that bind the optimiser's name
+  std::vector<const ast::Expr*> moved_;       ///< the options and the rate at the start
+  size_t uses_ = 0, updates_ = 0;
 };
 
 }  // namespace

@@ -60,6 +60,9 @@ TEST(MendedText, WhatIsPutInFrontOfAPartThatChangesIsNotApart) {
   EXPECT_TRUE(areApart(let, edit(4, 5, "g", 1).edit));
   // The closing brackets of two calls are two.
   EXPECT_FALSE(areApart(edit(5, 5, ")", 0).edit, edit(5, 5, ")", 1).edit));
+  // Which of two options comes first would not be known, nor what stands between them.
+  EXPECT_FALSE(areApart(edit(5, 5, "lr: f(i)", 0).edit, edit(5, 5, "lr: 0.1", 1).edit));
+  EXPECT_TRUE(areApart(edit(5, 5, ")", 0).edit, edit(5, 5, ", lr: 0.1", 1).edit));
 }
 
 }  // namespace

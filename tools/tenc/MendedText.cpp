@@ -9,6 +9,13 @@ namespace {
 
 bool isInserted(const Edit& e) { return e.span.begin == e.span.end; }
 
+/// Whether an insertion has an order among others at its place: a line of its own, or what opens or closes brackets.
+bool isNested(std::string_view text) {
+  const auto opens = [](char c) { return c == '(' || c == '[' || c == '{'; };
+  const auto closes = [](char c) { return c == ')' || c == ']' || c == '}'; };
+  return text.ends_with('\n') || std::ranges::count_if(text, opens) != std::ranges::count_if(text, closes);
+}
+
 /// How edits at one place follow each other, which is nested as brackets are: of what ends there the one that began
 /// last comes first, of what begins there the one that ends last.
 class OrderAtPlace {
@@ -50,7 +57,9 @@ class OrderAtPlace {
 }  // namespace
 
 bool areApart(const Edit& a, const Edit& b) {
-  if (a.span == b.span) return isInserted(a) && a.replacement != b.replacement;
+  if (a.span == b.span && isInserted(a))
+    return a.replacement != b.replacement && (isNested(a.replacement) || isNested(b.replacement));
+  if (a.span == b.span) return false;
   // What is put in front of a part says something of that part, as `let` does.
   const auto leads = [](const Edit& e, const Edit& other) {
     return isInserted(e) && !e.replacement.ends_with('\n') && e.span.begin == other.span.begin;
