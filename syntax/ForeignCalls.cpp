@@ -116,9 +116,10 @@ bool standsApart(std::string_view before, std::string_view behind) {
 
 /// Asks for one shape of two values where NumPy would not broadcast them; nothing where they are known to differ.
 std::optional<std::string> oneShape(const ForeignArgument& a, const ForeignArgument& b) {
-  if (a.rank == 0 || b.rank == 0) return "";
-  if (a.rank > 0 && b.rank > 0 && a.rank != b.rank) return std::nullopt;
-  if (!a.shape.empty() && !b.shape.empty()) return a.shape == b.shape ? std::optional("") : std::nullopt;
+  if ((a.rank == 0 && a.always) || (b.rank == 0 && b.always)) return "";
+  const bool always = a.always && b.always;
+  if (always && a.rank > 0 && b.rank > 0 && a.rank != b.rank) return std::nullopt;
+  if (always && !a.shape.empty() && !b.shape.empty()) return a.shape == b.shape ? std::optional("") : std::nullopt;
   const auto shape = [](const ForeignArgument& x) { return (x.compound ? "(" + x.text + ")" : x.text) + ".shape"; };
   return shape(a) + " == " + shape(b) + " and ";
 }
@@ -223,7 +224,7 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
   const int rank = given.empty() ? -1 : given[0].rank;
   if (row.rank >= 0 && (rank < row.rank || rank > row.mostRank)) return std::nullopt;
   const auto isOther = [&](const ForeignArgument& a) { return !a.dtype.empty() && a.dtype != row.dtype; };
-  const auto isKnown = [](const ForeignArgument& a) { return !a.dtype.empty(); };
+  const auto isKnown = [](const ForeignArgument& a) { return !a.dtype.empty() && a.always; };
   if (!row.dtype.empty() && (std::ranges::any_of(given, isOther) || std::ranges::none_of(given, isKnown)))
     return std::nullopt;
   const auto arguments = bound(row, given);

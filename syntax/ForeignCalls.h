@@ -63,6 +63,7 @@ struct ForeignArgument {
   int rank = -1;                     ///< how many dims it has, where that is known
   std::vector<int64_t> shape{};      ///< of a tensor whose type is known
   std::string dtype{};               ///< likewise
+  bool always = true;                ///< rank, shape and dtype are those of every call of the function around it
 };
 
 /// The rows of a name, in order.

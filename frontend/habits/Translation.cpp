@@ -202,6 +202,7 @@ ForeignArgument Translation::argument(const ast::Expr& value) {
   a.rank = rankOf(value);
   a.shape = shapeOf(value);
   a.dtype = dtypeOf(value);
+  a.always = value.kind == ExprKind::Int || value.kind == ExprKind::Float || !isOfManyTypes(value.span);
   if (value.kind == ExprKind::Tuple || value.kind == ExprKind::Array)
     for (const ast::ExprPtr& p : value.args) a.parts.push_back(text(*p));
   return a;
@@ -241,6 +242,13 @@ bool isLength(const ast::Expr& callee) {
          });
 }
 }  // namespace
+
+bool Translation::isOfManyTypes(Span part) const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file) return true;
+  const ast::Stmt* fn = statementAround(*file, part, {ast::Stmt::Kind::Fn});
+  return (fn && !fn->params.empty()) || expressionAround(*file, part, ExprKind::Lambda);
+}
 
 std::string Translation::dtypeOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Name) {
