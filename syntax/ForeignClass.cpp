@@ -255,8 +255,7 @@ class Reader {
       if (depth <= 0) break;
     }
     const bool whole = close < text_.size() && text_[close] == ')' && trimmed(onwards(close)) == ")";
-    const bool comment = close + 1 < text_.size() && trimmed(text_.substr(close + 1)).starts_with('#');
-    return (whole || comment) && !target.empty() && wordAt(target) == target ? target : "";
+    return whole && !target.empty() && wordAt(target) == target ? target : "";
   }
   /// Whether an object of the class may have two names, or be held by something else: a change is seen through both.
   bool isShared() const {
