@@ -107,14 +107,27 @@ std::string asExpanded(const std::vector<ForeignArgument>& sizes, const ForeignA
 bool standsApart(std::string_view before, std::string_view behind) {
   while (!before.empty() && before.back() == ' ') before.remove_suffix(1);
   while (!behind.empty() && behind.front() == ' ') behind.remove_prefix(1);
-  const bool left = before.empty() || std::string_view("(,:[=|").find(before.back()) != std::string_view::npos;
+  const size_t n = before.size();
+  const bool compares = n > 1 && before[n - 1] == '=' && std::string_view("=!<>").find(before[n - 2]) != before.npos;
+  const bool left = before.empty() || (!compares && std::string_view("(,:[=|").find(before.back()) != before.npos);
   const bool right = behind.empty() || std::string_view("),]<>").find(behind.front()) != std::string_view::npos;
   return left && right;
+}
+
+/// Asks for one shape of two values where NumPy would not broadcast them; nothing where they are known to differ.
+std::optional<std::string> oneShape(const ForeignArgument& a, const ForeignArgument& b) {
+  if ((a.rank == 0 && a.always) || (b.rank == 0 && b.always)) return "";
+  const bool always = a.always && b.always;
+  if (always && a.rank > 0 && b.rank > 0 && a.rank != b.rank) return std::nullopt;
+  if (always && !a.shape.empty() && !b.shape.empty()) return a.shape == b.shape ? std::optional("") : std::nullopt;
+  const auto shape = [](const ForeignArgument& x) { return (x.compound ? "(" + x.text + ")" : x.text) + ".shape"; };
+  return shape(a) + " == " + shape(b) + " and ";
 }
 
 /// The text of one hole; nothing for a parameter that is not given.
 std::optional<std::string> filled(std::string_view hole, const Given& given, bool apart, std::string_view accelerator) {
   if (hole == "accelerator") return std::string(accelerator);
+  if (hole == "=") return oneShape(given.at("a")[0], given.at("b")[0]);
   const char form = hole.front();
   if (form == '#' || form == '^' || form == '2' || form == '-' || form == '~') hole.remove_prefix(1);
   const size_t dot = hole.find('.');
@@ -210,6 +223,10 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
                                      std::string_view accelerator) {
   const int rank = given.empty() ? -1 : given[0].rank;
   if (row.rank >= 0 && (rank < row.rank || rank > row.mostRank)) return std::nullopt;
+  const auto isOther = [&](const ForeignArgument& a) { return !a.dtype.empty() && a.dtype != row.dtype; };
+  const auto isKnown = [](const ForeignArgument& a) { return !a.dtype.empty() && a.always; };
+  if (!row.dtype.empty() && (std::ranges::any_of(given, isOther) || std::ranges::none_of(given, isKnown)))
+    return std::nullopt;
   const auto arguments = bound(row, given);
   if (!arguments || (row.divides && !dividesDim(*arguments)) || !takesAllParts(row.text, *arguments))
     return std::nullopt;

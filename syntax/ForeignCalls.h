@@ -32,7 +32,8 @@ struct ForeignCall {
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
   /// window in both dims, `{^a}` for the same where it is a literal and for it as a shape else, `{-*}` for it as a
   /// shape in which -1 is what the first argument has there, `{~a}` for that many axes from the end, `{a.0}` for a part
-  /// of a tuple, and `<...>` for what goes where an argument in it is not given.
+  /// of a tuple, `{=}` for a test that `a` and `b` have one shape where that is not known, unless one is a number,
+  /// and `<...>` for what goes where an argument in it is not given.
   /// `{accelerator}`: the kind of device; `{{` is a brace. Empty where only `help` can tell, "-" where a statement of
   /// it may be left out.
   std::string_view text;
@@ -47,6 +48,7 @@ struct ForeignCall {
   bool divides = false;  ///< only where `size` is known to divide the dim (`dim`, else the first) of the first argument
   int rank = -1;         ///< only where the first argument is known to have that many dims
   int mostRank = rank;   ///< or more, up to so many
+  std::string_view dtype{};  ///< only where an argument is known to have it, and none another one
 
   std::string_view name() const { return call.substr(0, call.find('(')); }
 };
@@ -60,6 +62,8 @@ struct ForeignArgument {
   std::vector<std::string> parts{};  ///< of a tuple
   int rank = -1;                     ///< how many dims it has, where that is known
   std::vector<int64_t> shape{};      ///< of a tensor whose type is known
+  std::string dtype{};               ///< likewise
+  bool always = true;                ///< rank, shape and dtype are those of every call of the function around it
 };
 
 /// The rows of a name, in order.

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
+#include "syntax/Familiar.h"
 #include "syntax/ForeignCalls.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -73,7 +77,8 @@ struct Size {
 };
 struct Field {
   std::string name, value;
-  std::string type{};  ///< empty where a letter stands for it
+  std::string type{};   ///< empty where a letter stands for it
+  std::string notes{};  ///< comments, each a line
 };
 
 class Reader {
@@ -92,7 +97,9 @@ class Reader {
     while (const auto line = next()) {
       const std::string_view s = content(*line);
       if (s.starts_with("\"\"\"") || s.starts_with("'''")) {
-        if (s.size() < 6 || s.find(s.substr(0, 3), 3) == std::string_view::npos) return false;
+        const size_t close = s.find(s.substr(0, 3), 3);
+        if (close == s.npos) return false;
+        notes_.push_back("# " + std::string(trimmed(s.substr(3, close - 3))));
         continue;
       }
       if (s.starts_with('#') || (!network_ && typedField(s))) continue;
@@ -115,7 +122,7 @@ class Reader {
     if (value == "True" || value == "False") value = value == "True" ? "true" : "false";
     made_ +=
         (made_.empty() ? "" : ", ") + name + ": " + std::string(known->second) + (value.empty() ? "" : " = " + value);
-    fields_.push_back({name, name, std::string(known->second)});
+    fields_.push_back({name, name, std::string(known->second), takeNotes("    ")});
     return true;
   }
   static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
@@ -155,7 +162,17 @@ class Reader {
     if (!line) return std::nullopt;
     last_ = line->end;
     at_ = line->end + 1;
+    const std::string_view written = content(*line);
+    const std::string_view behind = trimmed(text_.substr(line->begin, line->end - line->begin)).substr(written.size());
+    if (const auto note = written.starts_with('#') ? written : trimmed(behind); !note.empty())
+      notes_.emplace_back(note);
     return line;
+  }
+  /// The comments that were read, a line each.
+  std::string takeNotes(const std::string& indent) {
+    std::string all;
+    for (const std::string& note : std::exchange(notes_, {})) all += indent + note + "\n";
+    return all;
   }
   /// The line with those that its brackets take in.
   std::string logical(const Line& first) {
@@ -212,38 +229,74 @@ class Reader {
     }
     return false;
   }
-  /// Whether an object of the class has two names, or stands in a list: a change would be seen through both.
+  /// The whole words of that name outside of the class, of strings and of comments.
+  std::vector<size_t> places(std::string_view name) const {
+    std::vector<size_t> found;
+    for (const TextToken& t : tokens_) {
+      const bool is = t.kind == TextToken::Kind::Name && text_.substr(t.begin, t.end - t.begin) == name;
+      if (is && (t.begin < decorated_ || t.begin >= last_)) found.push_back(t.begin);
+    }
+    return found;
+  }
+  size_t lineBegin(size_t at) const { return text_.substr(0, at).rfind('\n') + 1; }  // npos + 1: the first line
+  /// What stands on the line before a place, and from it on, without the comment.
+  std::string_view before(size_t at) const { return trimmed(text_.substr(lineBegin(at), at - lineBegin(at))); }
+  std::string_view onwards(size_t at) const { return content({at, std::min(text_.find('\n', at), text_.size())}); }
+  /// The name alone that `Class(...)` is given to; empty where it is not the whole of one assignment.
+  std::string_view objectMade(size_t at) const {
+    std::string_view target = before(at);
+    if (!target.ends_with('=')) return "";
+    target = trimmed(target.substr(0, target.size() - 1));
+    for (const std::string_view word : {"let ", "var "})
+      if (target.starts_with(word)) target = trimmed(target.substr(4));
+    size_t close = at + name_.size();
+    for (int depth = 0; close < text_.size(); ++close) {
+      depth += text_[close] == '(' ? 1 : text_[close] == ')' ? -1 : 0;
+      if (depth <= 0) break;
+    }
+    const bool whole = close < text_.size() && text_[close] == ')' && trimmed(onwards(close)) == ")";
+    return whole && !target.empty() && wordAt(target) == target ? target : "";
+  }
+  /// Whether an object of the class may have two names, or be held by something else: a change is seen through both.
   bool isShared() const {
-    std::vector<std::string> objects;
-    for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
-      const size_t end = std::min(text_.find('\n', at), text_.size());
-      const std::string_view line = content({at, end});
-      const size_t equals = line.find('=');
-      if (equals == line.npos || (at >= decorated_ && at < last_)) continue;
-      const std::string_view value = trimmed(line.substr(equals + 1));
-      if (value.starts_with(std::string(name_) + "(")) {
-        std::string_view name = trimmed(line.substr(0, equals));
-        for (const std::string_view word : {"let ", "var "})
-          if (name.starts_with(word)) name = trimmed(name.substr(4));
-        objects.emplace_back(name);
-      }
+    std::vector<std::string_view> objects;
+    for (const size_t at : places(name_)) {
+      const std::string_view object = objectMade(at);
+      if (object.empty()) return true;
+      objects.push_back(object);
     }
-    for (const std::string& object : objects) {
-      for (size_t at = 0; at < text_.size(); at = std::min(text_.find('\n', at), text_.size()) + 1) {
-        const std::string_view line = content({at, std::min(text_.find('\n', at), text_.size())});
-        const size_t equals = line.find('=');
-        if (equals != line.npos && trimmed(line.substr(equals + 1)) == object) return true;
-        for (const std::string& held :
-             {"append(" + object, "[" + object + ",", ", " + object + "]", "[" + object + "]"})
-          if (line.find(held) != line.npos) return true;
-      }
+    return std::ranges::any_of(objects, [&](std::string_view object) {
+      return std::ranges::any_of(places(object), [&](size_t at) { return !isOwnUse(at, object); });
+    });
+  }
+  /// Whether the name of an object is given it there, or read for a field or a call that is a statement.
+  bool isOwnUse(size_t at, std::string_view object) const {
+    const std::string_view line = onwards(at), left = before(at);
+    if (left.ends_with('.')) return true;  // a member of something else
+    const std::string_view rest = trimmed(line.substr(object.size()));
+    if (rest.starts_with('=') && !rest.starts_with("==")) {
+      const size_t value = static_cast<size_t>(trimmed(rest.substr(1)).data() - text_.data());
+      return text_.substr(value).starts_with(name_) && objectMade(value) == object;
     }
-    return false;
+    if (!rest.starts_with('.')) return false;
+    const std::string_view member = wordAt(rest.substr(1)), behind = rest.substr(1 + member.size());
+    const auto changes = [&](const std::string& method) { return method == member; };
+    if (std::ranges::none_of(changing_, changes)) return true;
+    return behind.starts_with('(') && (left.empty() || left.ends_with(':') || left.ends_with(';'));
+  }
+  /// Whether a field is set outside of the class.
+  bool isSetElsewhere() const {
+    return std::ranges::any_of(fields_, [&](const Field& f) {
+      return std::ranges::any_of(places(f.name), [&](size_t at) {
+        return before(at).ends_with('.') && setsField("self." + std::string(onwards(at)));
+      });
+    });
   }
 
   /// Whether a function outside of the class calls what changes an object: it would keep the change to itself.
-  bool isChangedElsewhere() const {
-    if (!changing_.empty() && isShared()) return true;
+  bool isChangedElsewhere() {
+    if (!network_) tokens_ = tokens(text_);
+    if (!network_ && (!changing_.empty() || isSetElsewhere()) && (handsOnSelf_ || isShared())) return true;
     for (const std::string& method : changing_) {
       const std::string call = "." + method + "(";
       for (const Method& m : methods_)
@@ -256,6 +309,16 @@ class Reader {
         if (outermost) inFunction = line.starts_with("def ") || line.starts_with("fn ") || line.starts_with("class ");
         if (inFunction && line.find(call) != line.npos) return true;
       }
+    }
+    return false;
+  }
+
+  /// Whether the object itself is named, and not a member.
+  static bool namesSelfAlone(std::string_view line) {
+    for (size_t at = line.find("self"); at != line.npos; at = line.find("self", at + 1)) {
+      const size_t end = at + 4;
+      const bool whole = (at == 0 || !isWord(line[at - 1])) && (end == line.size() || !isWord(line[end]));
+      if (whole && (end == line.size() || line[end] != '.')) return true;
     }
     return false;
   }
@@ -289,6 +352,7 @@ class Reader {
       return constructor(line.indent);
     }
     std::string text, first;
+    const std::string notes = takeNotes("");
     bool changes = false, gives = false;
     while (const auto body = peek()) {
       if (body->indent <= line.indent) break;
@@ -297,15 +361,17 @@ class Reader {
       if (text.empty()) first = std::string(text_.substr(from, body->begin + body->indent - from));
       text += "\n" + std::string(text_.substr(from, body->end - from));
       changes = changes || setsField(content(*body));
-      gives = gives || content(*body).starts_with("return");
+      handsOnSelf_ = handsOnSelf_ || namesSelfAlone(content(*body));
+      gives = gives || mentions(content(*body), "return") || mentions(content(*body), "yield");
     }
+    notes_.clear();  // they stand in the text
     if (changes && (network_ || gives)) return false;
     if (changes) {
       text = "\n" + first + "var self = self" + text + "\n" + first + "self";
       changing_.push_back(std::string(name));
     }
     methods_.push_back(
-        {(name == "forward" && network_) || name == "__call__" ? "call" : std::string(name), *taken, text});
+        {(name == "forward" && network_) || name == "__call__" ? "call" : std::string(name), *taken, text, notes});
     return !text.empty();
   }
 
@@ -325,7 +391,7 @@ class Reader {
       if (network_ && isSize(set->value))
         sizes_.push_back({set->name, set->value});
       else
-        fields_.push_back(*set);
+        fields_.push_back({set->name, set->value, "", takeNotes("    ")});
     }
     return !network_ || std::all_of(fields_.begin(), fields_.end(), [](const Field& f) {
       return f.value.ends_with(')') || f.value.starts_with("if ");
@@ -434,7 +500,7 @@ class Reader {
     return list.empty() ? "" : "[" + list + "]";
   }
 
-  std::string written() const {
+  std::string written() {
     std::string types, values, declared, built;
     for (const Size& size : sizes_) {
       types += dimOf(size.field) + ", ";
@@ -450,14 +516,29 @@ class Reader {
             (types.empty() || types.ends_with(", ") ? "" : ", ") + type + (isFunction(f.value) ? ": fn" : ": tree");
       }
       declared += comma + f.name + ": " + type;
-      built += "    " + f.name + ": " + f.value + ",\n";
+      built += f.notes + "    " + f.name + ": " + f.value + ",\n";
     }
     std::string maker = snakeCase(name_);
-    if (mentions(text_, maker)) maker = "new_" + maker;
+    if (mentions(text_, maker) || isTaken(maker)) maker = "new_" + maker;
     const std::string name(name_);
     if (!types.empty()) types = "[" + types + "]";
     return "struct " + name + types + " { " + declared + " }\n\nfn " + maker + "(" + made_ + ") = " + name +
-           (values.empty() ? "" : "[" + values + "]") + " {\n" + built + "}" + methods();
+           (values.empty() ? "" : "[" + values + "]") + " {\n" + built + takeNotes("    ") + "}" + methods();
+  }
+
+  /// Whether the language has the word, or an edit of a call may write it.
+  static bool isTaken(std::string_view name) {
+    const auto writes = [&](const ForeignCall& c) { return mentions(c.text, name) || mentions(c.second, name); };
+    const auto names = [&](const Familiar& f) {
+      const auto becomes = [&](const FamiliarCall& c) { return mentions(c.pattern, name); };
+      return mentions(f.replacement, name) || std::ranges::any_of(f.calls, becomes);
+    };
+    const auto words = keywords();
+    if (std::ranges::find(words, name) != words.end() || std::ranges::any_of(familiarNames(), names)) return true;
+    return std::ranges::any_of(
+        std::initializer_list<std::span<const ForeignCall>>{foreignNumberCalls(), foreignTensorCalls(),
+                                                            foreignLayerCalls(), foreignOptionCalls()},
+        [&](std::span<const ForeignCall> rows) { return std::ranges::any_of(rows, writes); });
   }
 
   std::string methods() const {
@@ -465,7 +546,7 @@ class Reader {
     for (const Method& m : methods_) {
       std::string body = m.body;
       for (const Size& size : sizes_) replace(body, "self." + size.field, dimOf(size.field));
-      all += "\n\nfn " + m.name + dims() + "(self: " + std::string(name_) + dims() +
+      all += "\n\n" + m.notes + "fn " + m.name + dims() + "(self: " + std::string(name_) + dims() +
              (m.parameters.empty() ? "" : ", " + m.parameters) + ") {" + body + "\n}";
     }
     return all;
@@ -475,11 +556,14 @@ class Reader {
   size_t begin_ = 0, at_ = 0, own_ = 0, last_ = 0, decorated_ = 0;
   bool network_ = false;  ///< a module of PyTorch: sizes are dims of its type
   struct Method {
-    std::string name, parameters, body;
+    std::string name, parameters, body, notes;
   };
   std::vector<Size> sizes_;
   std::vector<Field> fields_;
   std::vector<Method> methods_;
+  std::vector<TextToken> tokens_;      ///< of the whole text
+  bool handsOnSelf_ = false;           ///< a method gives its object to something else
+  std::vector<std::string> notes_;     ///< comments that were read, and are written before what comes next
   std::vector<std::string> changing_;  ///< the names of those that give the changed object
   std::string made_;
 };

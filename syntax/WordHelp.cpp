@@ -122,9 +122,23 @@ class WordHelper : private SyntaxView {
     const Token* before = behindWord(-2);
     const bool nothing = behindWord(n) && behindWord(n)->getText() == "None";
     const bool whole = left && left->getType() == T::NAME && (!before || before->getType() != T::DOT);
-    if (nothing && whole) return {{position(span(*left).begin, span(*behindWord(n)).end), negated ? "true" : "false"}};
+    // What is without a value until a loop gives it one is asked for that, but for `best is None or x < best`.
+    const bool guards = !negated && is(n + 1, T::OR);
+    const bool known = !guards && nothing && whole && startsFromNone(left->getText());
+    if (nothing && whole && !known)
+      return {{position(span(*left).begin, span(*behindWord(n)).end), negated ? "true" : "false"}};
     if (negated) return {{position(wordSpan().begin, span(*behindWord(1)).end), "!="}};
     return {};
+  }
+
+  /// Whether a statement gives the name `None`.
+  bool startsFromNone(std::string_view name) const {
+    for (ssize_t n = -1; behindWord(n); --n) {
+      const Token* before = behindWord(n - 1);
+      const bool begins = syntax::startsStatement(before) || before->getType() == T::LET || before->getType() == T::VAR;
+      if (textOf(n) == name && begins && is(n + 1, T::ASSIGN) && textOf(n + 2) == "None") return true;
+    }
+    return false;
   }
 
   /// `raise ValueError("...")`
@@ -145,19 +159,25 @@ class WordHelper : private SyntaxView {
   }
 
   /// What each statement of the block of `with torch.autocast("cuda"):` is marked with; nothing for a mode that TL has
-  /// not, an empty text for what is left out.
-  std::optional<std::string> markOf(ssize_t end) const {
+  /// not, an empty text for what is left out. The context stands between two tokens behind the word.
+  std::optional<std::string> markOf(ssize_t begin, ssize_t end) const {
     std::string name, device;
     bool given = false, halves = false, off = false;
-    for (ssize_t n = 1; n < end; ++n) {
+    for (ssize_t n = begin; n < end; ++n) {
       const std::string text = behindWord(n)->getText();
       given = given || is(n, T::LPAREN);
       if (!given && !is(n, T::DOT)) name = text;
+      const std::string value = n + 2 < end && is(n + 1, T::ASSIGN) ? textOf(n + 2) : "";
+      if (text == "enabled" && value != "True" && value != "False") return std::nullopt;
+      if (text == "dtype" && value != "torch" && !is16(value)) return std::nullopt;
+      if (text == "torch" && given && is(n + 1, T::DOT) && !is16(textOf(n + 2))) return std::nullopt;
       halves = halves || text == "float16" || text == "half";
-      off = off || (text == "enabled" && behindWord(n + 2) && behindWord(n + 2)->getText() == "False");
+      off = off || (text == "enabled" && value == "False");
       if (device.empty() && is(n, T::STRING)) device = text.substr(1, text.size() - 2);
       if (is(n, T::NAME) && text == "as") return std::nullopt;
     }
+    // Within the block of another one it would say something.
+    if (off && name == "autocast" && namedBefore(name)) return std::nullopt;
     if (off || std::ranges::find(kNothing, name) != std::end(kNothing)) return "";
     if (name == "autocast") return halves ? "@autocast(f16) " : "@autocast(bf16) ";
     return name == "device" && !device.empty() ? std::optional("@" + device + " ") : std::nullopt;
@@ -165,48 +185,110 @@ class WordHelper : private SyntaxView {
   static constexpr std::string_view kNothing[] = {"no_grad",     "inference_mode", "set_grad_enabled",
                                                   "enable_grad", "detect_anomaly", "set_detect_anomaly",
                                                   "errstate",    "printoptions",   "catch_warnings"};
+  static bool is16(std::string_view dtype) { return dtype == "float16" || dtype == "half" || dtype == "bfloat16"; }
+  std::string textOf(ssize_t n) const { return behindWord(n) ? behindWord(n)->getText() : ""; }
+  bool namedBefore(std::string_view name) const {
+    for (ssize_t n = -1; behindWord(n); --n)
+      if (textOf(n) == name) return true;
+    return false;
+  }
+
+  /// The marks of all contexts up to a token: `with torch.no_grad(), torch.autocast("cuda"):`.
+  std::optional<std::string> marksOf(ssize_t end) const {
+    std::string marks;
+    int depth = 0;
+    for (ssize_t begin = 1, n = 1; n <= end; ++n) {
+      depth += bracket(n);
+      if (n < end && (depth > 0 || !is(n, T::COMMA))) continue;
+      const auto mark = markOf(begin, n);
+      if (!mark) return std::nullopt;
+      if (marks.find(*mark) == std::string::npos) marks += *mark;
+      begin = n + 1;
+    }
+    return marks;
+  }
+  int bracket(ssize_t n) const {
+    if (is(n, T::LPAREN) || is(n, T::LBRACK) || is(n, T::LBRACE)) return 1;
+    return is(n, T::RPAREN) || is(n, T::RBRACK) || is(n, T::RBRACE) ? -1 : 0;
+  }
 
   /// `with torch.no_grad():`
   std::vector<Edit> context() const {
     ssize_t n = 1;
-    int depth = 0;
-    for (; behindWord(n) && !(depth == 0 && is(n, T::COLON)) && !is(n, T::NL); ++n)
-      depth += is(n, T::LPAREN) ? 1 : is(n, T::RPAREN) ? -1 : 0;
+    for (int depth = 0; behindWord(n) && !(depth == 0 && is(n, T::COLON)) && !is(n, T::NL); ++n) depth += bracket(n);
     if (!is(n, T::COLON)) return {};
-    const std::optional<std::string> mark = markOf(n);
-    if (!mark) return {};
-    p_.reporter.loseBlock();
-    // What it holds stands where it stood, so that names go on to be seen.
+    const std::optional<std::string> mark = marksOf(n);
     const std::string_view text = p_.reporter.text();
-    const size_t end = lastEnd(true), line = text.rfind('\n', wordSpan().begin) + 1;  // npos + 1: the first
-    size_t body = text.find_first_not_of(" \t", span(*behindWord(n)).end);
-    if (body >= text.size() || text[body] != '\n')
-      return {{position(wordSpan().begin, std::min(body, text.size())), *mark}};
+    const size_t line = text.rfind('\n', wordSpan().begin) + 1;  // npos + 1: the first
     const size_t own = wordSpan().begin - line;
-    std::vector<Edit> edits = {{position(line, ++body), ""}};
-    size_t deeper = 0;
+    const bool alone = text.substr(line, own).find_first_not_of(" \t") == std::string_view::npos;
+    if (!mark || !alone) return {};
+    const auto marked = markedStatements(n + 1, own, *mark);
+    if (!marked) return {};
+    p_.reporter.loseBlock();
+    const size_t colon = span(*behindWord(n)).end, lineEnd = std::min(text.find('\n', colon), text.size());
+    const size_t body = std::min(text.find_first_not_of(" \t\r", colon), text.size());
+    if (body < lineEnd && text[body] != '#') return {{position(wordSpan().begin, body), *mark}};
+    // What it holds stands where it stood, so that names go on to be seen.
+    std::vector<Edit> edits;
+    if (body < lineEnd)
+      edits.push_back({position(wordSpan().begin, body), ""});  // a comment
+    else
+      edits.push_back({position(line, std::min(lineEnd + 1, text.size())), ""});
+    edits.insert(edits.end(), marked->begin(), marked->end());
+    return edits;
+  }
+  /// Moves what stands in the block, from the `n`th token behind the word on, to where its head stood, and marks each
+  /// statement; nothing where that would not do the same.
+  std::optional<std::vector<Edit>> markedStatements(ssize_t n, size_t own, const std::string& mark) const {
+    const std::string_view text = p_.reporter.text();
+    const auto lineEnd = [&](size_t at) { return std::min(text.find('\n', at), text.size()); };
+    const size_t end = lastEnd(true);
+    size_t behind = lineEnd(wordSpan().begin), deeper = 0;  // the end of the line of the token before
     int open = 0;
-    for (size_t at = body; at < end; at = std::min(text.find('\n', at), text.size()) + 1) {
-      const size_t indent = std::min(text.find_first_not_of(" \t", at), text.size()) - at;
-      const std::string_view rest = text.substr(at + indent, text.find('\n', at) - at - indent);
-      if (at == body) deeper = indent > own ? indent - own : 0;
-      if (indent >= deeper && deeper > 0) edits.push_back({position(at, at + deeper), ""});
-      if (indent == own + deeper && open == 0 && !mark->empty() && isStatement(rest))
-        edits.push_back({position(at + indent, at + indent), *mark});
-      for (const char c : rest.substr(0, rest.find('#'))) open += bracket(c);
+    std::vector<Edit> edits;
+    for (; behindWord(n) && span(*behindWord(n)).begin < end; ++n) {
+      if (is(n, T::NL)) continue;
+      const Span at = span(*behindWord(n));
+      const bool first = at.begin > behind;
+      if (!first && open == 0 && is(n - 1, T::NL) && !mark.empty()) return std::nullopt;  // behind a `;`
+      const size_t column = at.begin - (text.rfind('\n', at.begin) + 1);
+      if (first && deeper == 0) deeper = column > own ? column - own : 0;
+      // Comments have no tokens; what else has none belongs to a string.
+      for (size_t line = behind + 1; deeper > 0 && line <= at.begin; line = lineEnd(line) + 1) {
+        const size_t content = std::min(text.find_first_not_of(" \t", line), text.size());
+        if (content - line >= deeper && (content == at.begin || text[content] == '#'))
+          edits.push_back({position(line, line + deeper), ""});
+      }
+      if (first && column == own + deeper && open == 0 && !mark.empty() && beginsMarked(behindWord(n - 1), n)) {
+        if (textOf(n) == "with") return std::nullopt;  // which is mended before this one
+        markStatement(n, mark, edits);
+      }
+      open += bracket(n);
+      behind = lineEnd(at.end);
     }
     return edits;
   }
-  static int bracket(char c) {
-    return c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+  bool beginsMarked(const Token* before, ssize_t n) const {
+    static constexpr std::string_view kOthers[] = {"else",  "elif",     "except", "finally",
+                                                   "break", "continue", "pass",   "assert"};
+    const bool starts = syntax::startsStatement(before) || before->getType() == T::COLON;
+    return starts && std::ranges::find(kOthers, textOf(n)) == std::end(kOthers);
   }
-  /// Whether a line begins a statement that may be marked.
-  static bool isStatement(std::string_view line) {
-    if (line.empty() || line[0] == '#') return false;
-    const auto starts = [&](std::string_view word) { return line.starts_with(word); };
-    return std::ranges::none_of(std::initializer_list<std::string_view>{"else", "elif", "except", "finally", "return",
-                                                                        "break", "continue", "pass", "assert", "}"},
-                                starts);
+  void markStatement(ssize_t n, const std::string& mark, std::vector<Edit>& edits) const {
+    const Span at = span(*behindWord(n));
+    if (!is(n, T::RETURN)) return void(edits.push_back({position(at.begin, at.begin), mark}));
+    // An exit has no mark, but what it calculates.
+    bool calculates = false;
+    ssize_t end = n + 1;
+    for (int open = 0; behindWord(end) && (open > 0 || !is(end, T::NL)) && open + bracket(end) >= 0; ++end) {
+      calculates = calculates || is(end, T::LPAREN) || is(end, T::AT);
+      open += bracket(end);
+    }
+    if (!calculates) return;
+    const Span first = span(*behindWord(n + 1)), last = span(*behindWord(end - 1));
+    edits.push_back({position(first.begin, first.begin), mark + "{ "});
+    edits.push_back({position(last.end, last.end), " }"});
   }
 
   std::vector<Edit> gone() const {

@@ -420,8 +420,9 @@ std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type) {
 std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* fn = file ? statementAround(*file, type.span, {StmtKind::Fn}) : nullptr;
-  const auto isUpper = [](char c) { return c >= 'A' && c <= 'Z'; };
-  if (!fn || type.path.size() != 1 || !isUpper(type.path[0].text[0])) return std::nullopt;
+  // `Int`, `Array`, `Point` are rather types that are not there.
+  const auto isUpper = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  if (!fn || type.path.size() != 1 || !std::ranges::all_of(type.path[0].text, isUpper)) return std::nullopt;
   const std::string variable = type.path[0].text + (type.hasArgs ? ": float" : "");
   const std::string said =
       "a variable that no shape of an argument gives is listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`";

@@ -36,12 +36,16 @@ std::optional<Help> extremeStart(Context& context, Span none) {
   };
   // Only `best is None or x < best` does the same for an infinity: what else asks for a value first would not.
   bool below = false, above = false, otherwise = false;
-  const ast::Expr* chosen = nullptr;
+  const ast::Expr *chosen = nullptr, *asked = nullptr;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     if (e.kind != ExprKind::Binary) return true;
-    if (e.text == "or" && isNone(e.args[0])) chosen = e.args[1].get();
-    otherwise = otherwise || (e.text == "!=" && isIt(e.args[0]) && e.args[1]->text == "None");
+    if (e.text == "or" && isNone(e.args[0])) {
+      chosen = e.args[1].get();
+      asked = e.args[0].get();
+    }
+    const bool compares = (e.text == "==" || e.text == "!=") && isIt(e.args[0]) && e.args[1]->text == "None";
+    otherwise = otherwise || (compares && asked != &e);
     if (e.text[0] != '<' && e.text[0] != '>') return true;
     const bool left = isIt(e.args[0]), right = isIt(e.args[1]);
     if (left == right) return true;
@@ -53,7 +57,7 @@ std::optional<Help> extremeStart(Context& context, Span none) {
   if (below == above || otherwise) return std::nullopt;
   const std::string start = below ? "inf" : "-inf";
   return Help{"a variable always has a value: one that keeps the " + std::string(below ? "least" : "greatest") +
-                  " starts from `" + start + "`",
+                  " starts from `" + start + "`, and passes over NaN",
               {{none, start}}};
 }
 

@@ -201,6 +201,8 @@ ForeignArgument Translation::argument(const ast::Expr& value) {
   a.number = value.kind == ExprKind::Int || negative;
   a.rank = rankOf(value);
   a.shape = shapeOf(value);
+  a.dtype = dtypeOf(value);
+  a.always = value.kind == ExprKind::Int || value.kind == ExprKind::Float || !isOfManyTypes(value.span);
   if (value.kind == ExprKind::Tuple || value.kind == ExprKind::Array)
     for (const ast::ExprPtr& p : value.args) a.parts.push_back(text(*p));
   return a;
@@ -210,6 +212,13 @@ std::vector<int64_t> Translation::shapeOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Name) {
     const Binding* local = scopes_.find(value.span);
     return local && local->value.is(Val::Kind::Tensor) ? local->value.tensor->type.shape : std::vector<int64_t>();
+  }
+  if (value.kind == ExprKind::Array && !value.args.empty()) {
+    std::vector<int64_t> shape{static_cast<int64_t>(value.args.size())};
+    if (rankOf(*value.args[0]) == 0) return shape;
+    const std::vector<int64_t> part = shapeOf(*value.args[0]);
+    shape.insert(shape.end(), part.begin(), part.end());
+    return part.empty() ? std::vector<int64_t>() : shape;
   }
   const bool counted = value.kind == ExprKind::Call && value.args[0]->text == "arange" && value.arguments.size() == 1;
   const ast::Expr* n = counted ? value.arguments[0].value.get() : nullptr;
@@ -233,6 +242,27 @@ bool isLength(const ast::Expr& callee) {
          });
 }
 }  // namespace
+
+bool Translation::isOfManyTypes(Span part) const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file) return true;
+  const ast::Stmt* fn = statementAround(*file, part, {ast::Stmt::Kind::Fn});
+  return (fn && !fn->params.empty()) || expressionAround(*file, part, ExprKind::Lambda);
+}
+
+std::string Translation::dtypeOf(const ast::Expr& value) const {
+  if (value.kind == ExprKind::Name) {
+    const Binding* local = scopes_.find(value.span);
+    return local && local->value.is(Val::Kind::Tensor) ? std::string(ir::name(local->value.tensor->type.dtype)) : "";
+  }
+  if (value.kind == ExprKind::Call && value.args[0]->kind == ExprKind::Name && ir::dtypeNamed(value.args[0]->text))
+    return value.args[0]->text;
+  const bool same = value.kind == ExprKind::Call ? value.arguments.size() == 1 && isValueItself(*value.args[0])
+                                                 : value.kind == ExprKind::Index;
+  if (same) return dtypeOf(value.kind == ExprKind::Call ? *value.arguments[0].value : *value.args[0]);
+  if (value.kind != ExprKind::Array || value.args.empty()) return "";
+  return value.args[0]->kind == ExprKind::Float ? "f32" : dtypeOf(*value.args[0]);
+}
 
 int Translation::rankOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;

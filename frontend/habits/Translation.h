@@ -62,6 +62,10 @@ class Translation {
   std::string ownNameIn(std::string_view pattern) const;
   /// The shape of a tensor whose size is known; else empty.
   std::vector<int64_t> shapeOf(const ast::Expr& value) const;
+  /// The dtype of a tensor whose type is known; empty for another value.
+  std::string dtypeOf(const ast::Expr& value) const;
+  /// Whether a function or a lambda that takes something holds it: each call may give it other types.
+  bool isOfManyTypes(Span part) const;
   bool readsAgain(const ast::Expr& call) const;
   std::string dtypeMeant(const ast::Expr& value) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);

@@ -166,6 +166,18 @@ class Rounds {
   std::vector<Finding> findings_;
 };
 
+/// With the line breaks of the original, where those are `\r\n`.
+std::string withBreaksOf(std::string_view original, const std::string& mended) {
+  const size_t first = original.find('\n');
+  if (first == original.npos || first == 0 || original[first - 1] != '\r') return mended;
+  std::string text;
+  for (const char c : mended) {
+    if (c == '\n' && !text.ends_with('\r')) text += '\r';
+    text += c;
+  }
+  return text;
+}
+
 }  // namespace
 
 void reportBehind(Session& session) {
@@ -182,7 +194,7 @@ std::string mendedScript(Session& session) {
   if (text.size() > kMostBytes || session.diags().ok()) return std::string(text);
   Rounds rounds(session, *session.script());
   rounds.mend(kMostOfFix);
-  return rounds.last().empty() ? std::string(text) : rounds.last();
+  return rounds.last().empty() ? std::string(text) : withBreaksOf(text, rounds.last());
 }
 
 }  // namespace tenc::tool

@@ -86,6 +86,12 @@ bool writeWhole(const std::string& path, std::string_view bytes, std::string& er
   if (to.isOpenFile || (isThere && !S_ISREG(old.st_mode))) {
     const int descriptor = open(to.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     good = descriptor >= 0 && writeTo(descriptor, bytes);
+  } else if (isThere && (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) {
+    errno = EACCES;  // a new file in its place could be written
+  } else if (isThere && old.st_nlink > 1) {
+    // Its other names go on to name it.
+    const int descriptor = open(to.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    good = descriptor >= 0 && writeTo(descriptor, bytes);
   } else {
     good = replace(to.path, bytes, isThere ? &old : nullptr);
   }
