@@ -23,6 +23,7 @@ ap.add_argument("--peers", default="clang,numba", help="those to run, separated 
 ap.add_argument("--only", default="")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--seconds", type=float, default=0.05)
+ap.add_argument("--threads", type=int, default=1, help="tenc's; the peers have one")
 ap.add_argument("--least", action="store_true")
 ap.add_argument("--check", action="store_true")
 A = ap.parse_args()
@@ -157,7 +158,7 @@ def run(name, peers, folder):
     result = np.empty(shape, dtype)
     functions = {peer: f for peer, version in peers.items() if (f := version(name, [*inputs, result]))}
     script = os.path.join(HERE, name + ".tl")
-    r = subprocess.run([A.tenc, script, "--dir", folder, "--threads", "1"], capture_output=True, text=True)
+    r = subprocess.run([A.tenc, script, "--dir", folder, "--threads", str(A.threads)], capture_output=True, text=True)
     if r.returncode: return r.stderr.strip()[:300]
     ours = np.load(f"{folder}/tenc.npy")
     for peer, function in functions.items():
@@ -173,7 +174,7 @@ def run(name, peers, folder):
                 function()
                 some.append((time.perf_counter() - start) * 1e3)
             all_.append(median(some))
-        r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", str(A.seconds), "--threads", "1", "--dir", folder],
+        r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", str(A.seconds), "--threads", str(A.threads), "--dir", folder],
                            capture_output=True, text=True)
         times[-1].append(json.loads(r.stdout.splitlines()[-1])["min_ms" if A.least else "median_ms"])
     found = dict(zip(functions, map(median, times)))
@@ -181,7 +182,7 @@ def run(name, peers, folder):
 
 
 def main():
-    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:A.threads])
     failed, ratios, ours = False, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         wanted = A.peers.split(",")

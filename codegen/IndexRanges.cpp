@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "codegen/Kernel.h"
 #include "ir/Loops.h"
 #include "ir/Scalar.h"
 
@@ -45,6 +46,18 @@ std::optional<int64_t> constant(const ir::Value* v) {
 }
 
 }  // namespace
+
+void IndexRanges::assumeHeld(const Kernel& native) {
+  const ir::Region& region = *native.native->regions[0];
+  for (size_t i = 0; i < native.held.size(); ++i)
+    if (!ir::isFloat(region.args[i]->type.dtype))
+      assume(region.args[i].get(), {native.held[i].first, native.held[i].second});
+}
+
+Range IndexRanges::ofIndex(const ir::Value* v) {
+  const Range range = of(v);
+  return v->type.dtype == DType::U64 && range.least < 0 ? Range{0, kAll.most} : range;
+}
 
 void IndexRanges::bindLoopVariable(const ir::Op& loop) {
   Range lo = of(loop.operand(0)), hi = of(loop.operand(1));

@@ -22,10 +22,16 @@ Range ofDtype(ir::DType t);
 /// What a value outside native loops can hold, as far as that follows from the ops that make it.
 Range heldBy(const ir::Value* v);
 
+struct Kernel;
+
 class IndexRanges {
  public:
+  /// Takes what a native kernel knows of its operands for granted.
+  void assumeHeld(const Kernel& native);
   /// The range of an integer or bool, as i64; of a tensor, that of what it holds.
   Range of(const ir::Value* v);
+  /// That of an index: a u64 beyond i64 is the greatest i64.
+  Range ofIndex(const ir::Value* v);
   /// Binds the variable of a `for` that counts from operand 0 to operand 1 by operand 2.
   void bindLoopVariable(const ir::Op& loop);
   /// Binds what a loop carries as well, as it is at the head of each trip; of a `while`, in its condition.

@@ -20,12 +20,7 @@ void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {
 /// Looks for what may fault in regions whose loops are bound one in the other, as in what is emitted.
 class FaultSearch {
  public:
-  explicit FaultSearch(const Kernel& native) {
-    const ir::Region& region = *native.native->regions[0];
-    for (size_t i = 0; i < native.held.size(); ++i)
-      if (!ir::isFloat(region.args[i]->type.dtype))
-        ranges_.assume(region.args[i].get(), {native.held[i].first, native.held[i].second});
-  }
+  explicit FaultSearch(const Kernel& native) { ranges_.assumeHeld(native); }
 
   bool finds(const ir::Region& region) {
     return std::ranges::any_of(region.ops, [&](const auto& op) { return finds(*op); });
@@ -66,12 +61,11 @@ class FaultSearch {
   /// Whether an index may leave its dim. Negative ones count from the end.
   bool leaves(const ir::Op& op, size_t first) {
     const auto& axes = op.intsAttr("axes");
-    const std::vector<int64_t>* sizes = op.kind == ir::OpKind::DynamicSlice ? &op.intsAttr("sizes") : nullptr;
     for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t part = op.kind == ir::OpKind::DynamicSlice ? op.intsAttr("sizes")[i] : 1;
       const int64_t extent = op.operand(0)->type.shape[static_cast<size_t>(axes[i])];
-      const Range range = ranges_.of(op.operand(first + i));
-      if (range.least < (sizes != nullptr ? 0 : -extent) || range.most > extent - (sizes != nullptr ? (*sizes)[i] : 1))
-        return true;
+      const Range range = ranges_.ofIndex(op.operand(first + i));
+      if (range.least < (part > 1 ? 0 : -extent) || range.most > extent - part) return true;
     }
     return false;
   }

@@ -9,15 +9,16 @@ def define(workloads, Workload):
     normal = lambda *s, scale=1.0: (lambda r: (r.standard_normal(s) * scale).astype(f32))
     several = lambda *makers: (lambda r: [m(r) for m in makers])
 
-    def conv(name, x, w, stride=1, padding=0, groups=1):
+    def conv(name, x, w, stride=1, padding=0, groups=1, **more):
         n, call = len(x) - 2, F.conv2d if len(x) == 4 else F.conv3d
         workloads[name] = Workload(several(normal(*x), normal(*w, scale=np.prod(w[1:]) ** -0.5)),
             lambda a, b: call(a, b, stride=stride, padding=padding, groups=groups),
-            lambda a, b: jax.lax.conv_general_dilated(a, b, (stride,) * n, [(padding, padding)] * n, feature_group_count=groups), int(np.prod(w[1:])), weights=(1,))
+            lambda a, b: jax.lax.conv_general_dilated(a, b, (stride,) * n, [(padding, padding)] * n, feature_group_count=groups), int(np.prod(w[1:])), weights=(1,), **more)
     conv("conv3x3_8x64x32x32", (8, 64, 32, 32), (64, 64, 3, 3), padding=1)
     conv("conv7x7_stride2_4x3x224x224", (4, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3)
     conv("conv1x1_8x256x14x14", (8, 256, 14, 14), (512, 256, 1, 1))
     conv("conv3x3_8x256x14x14", (8, 256, 14, 14), (256, 256, 3, 3), padding=1)
+    conv("conv3x3_1x512x7x7", (1, 512, 7, 7), (512, 512, 3, 3), padding=1, group="images")
     conv("conv_depthwise_8x128x56x56", (8, 128, 56, 56), (128, 1, 3, 3), padding=1, groups=128)
     conv("conv_depthwise7x7_8x64x56x56", (8, 64, 56, 56), (64, 1, 7, 7), padding=3, groups=64)
 

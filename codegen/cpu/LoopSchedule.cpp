@@ -332,7 +332,7 @@ std::optional<UpdateSchedule> updatesInParts(const Kernel& kernel, const Workers
   if (workers.threads < 4 && target.elements * ir::byteSize(target.dtype) > kNearBytes) return std::nullopt;
   const int64_t parts = std::min<int64_t>(workers.threads, kMostParts);
   if (most == terms.end() || valuesOf(*most) < kLeastValues * parts) return std::nullopt;
-  return UpdateSchedule{static_cast<size_t>(most - terms.begin()), parts};
+  return UpdateSchedule{static_cast<size_t>(most - terms.begin()), valuesOf(*most), parts};
 }
 
 Schedule scheduleRows(const Kernel& kernel, RowChoice rows) {

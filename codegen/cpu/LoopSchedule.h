@@ -98,7 +98,8 @@ struct ImplicitProductSchedule {
 /// Every item looks through all indices, in vectors, and makes its updates in their order, which is so the same for
 /// every number of parts.
 struct UpdateSchedule {
-  size_t term;  ///< of the store's address: the index that decides
+  size_t term;     ///< of the store's address: the index that decides
+  int64_t values;  ///< how many that index may have
   int64_t parts;
 };
 

@@ -67,9 +67,7 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
     auto axis = static_cast<size_t>(axes[i]);
     const ir::Value* v = op.operand(first + i);
     int64_t extent = t.shape[axis], most = extent - (sizes != nullptr ? (*sizes)[i] : 1);
-    Range range = ranges_.of(v);
-    // As an index a u64 beyond i64 is the greatest i64.
-    if (v->type.dtype == ir::DType::U64 && range.least < 0) range = {0, std::numeric_limits<int64_t>::max()};
+    const Range range = ranges_.ofIndex(v);
     Scalar at = index(v);
     if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
       at = at + static_cast<double>(extent);

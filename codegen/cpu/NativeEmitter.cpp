@@ -32,9 +32,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   s_->ordered = true;
   faults_ = faultNumbers(fused);
 
-  for (size_t i = 0; i < kernel_.held.size(); ++i)
-    if (!ir::isFloat(region.args[i]->type.dtype))
-      ranges_.assume(region.args[i].get(), {kernel_.held[i].first, kernel_.held[i].second});
+  ranges_.assumeHeld(kernel_);
   for (size_t i = 0; i < kernel_.scalarOperand.size(); ++i) {
     const ir::Value* v = region.args[kernel_.scalarOperand[i]].get();
     slots_[v] = element(s_->fromMemory(args.scalars[i], v->type.dtype));

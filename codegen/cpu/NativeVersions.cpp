@@ -108,7 +108,7 @@ bool NativeEmitter::mayLeaveTrip(const ir::Region& region) {
       const auto& axes = op->intsAttr("axes");
       for (size_t i = 0; i < axes.size(); ++i) {
         const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(axes[i])];
-        const Range range = ranges_.of(op->operand(first + i));
+        const Range range = ranges_.ofIndex(op->operand(first + i));
         const int64_t most = extent - (op->kind == OpKind::DynamicSlice ? op->intsAttr("sizes")[i] : 1);
         if ((range.least < 0 || range.most > most) && (range.least < -extent || range.most >= 0)) return true;
       }

@@ -58,8 +58,6 @@ class TensorLoopEmitter {
   KernelArgs args_;
   llvm::BasicBlock* exit_ = nullptr;
   std::vector<llvm::Function*> functions_;  ///< of the parts, null before they are wanted
-  std::unordered_map<std::string, llvm::Function*>
-      byCode_;  ///< of parts without faults, by what their code follows from
   PartsToInline inlining_;
   int loops_ = 0;  ///< around what is emitted
   std::string error_;
@@ -125,18 +123,13 @@ void TensorLoopEmitter::constant(const ir::Op& op) {
 
 llvm::Function* TensorLoopEmitter::functionOf(size_t part) {
   if (functions_[part] != nullptr) return functions_[part];
-  // Parts with the same code are one function, unless their faults have numbers of their own.
-  const Kernel& k = kernel_.kernel.parts[part];
-  llvm::Function* unnumbered = nullptr;
-  llvm::Function*& same = k.faults.empty() ? byCode_[codeKey(k)] : unnumbered;
-  if (same != nullptr) return functions_[part] = same;
   const std::string name = kernel_.name + ".part" + std::to_string(part);
-  const std::string error =
-      emitKernel({k, kernel_.module, name, kernel_.level, kernel_.contract, kernel_.machine}, loop_.parts[part]);
-  if (error_.empty()) error_ = error;
+  error_ =
+      emitKernel({kernel_.kernel.parts[part], kernel_.module, name, kernel_.level, kernel_.contract, kernel_.machine},
+                 loop_.parts[part]);
+  if (!error_.empty()) return nullptr;
   llvm::Function* f = kernel_.module.getFunction(name);
   f->setLinkage(llvm::GlobalValue::InternalLinkage);
-  same = f;
   return functions_[part] = f;
 }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/LlvmScalars.h"
 #include "codegen/cpu/LoopSchedule.h"
+#include "ir/TargetTraits.h"
 #include "ir/Views.h"
 #include "runtime/abi/Kernels.h"
 
@@ -12,8 +13,8 @@ using llvm::Value;
 
 namespace {
 constexpr uint64_t kLine = 64;
-/// Larger tensors are never copied from trip to trip.
-constexpr int64_t kMostBytes = 4096;
+/// Larger tensors are never copied from trip to trip: the pass has found them updated in place.
+constexpr int64_t kMostBytes = ir::TargetTraits::Locals{}.bytes;
 
 bool isView(const ir::Op& op) { return op.kind == ir::OpKind::Reshape || op.kind == ir::OpKind::Slice; }
 

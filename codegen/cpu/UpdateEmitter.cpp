@@ -21,13 +21,13 @@ class UpdateEmitter {
       : f_(f),
         stage_(f.kernel.stages[0]),
         term_(stage_.stores[0].access.terms[schedule.term]),
+        values_(schedule.values),
         var_(f.kernel.outer.size() + stage_.innerLo.size() - 1),
         each_(f, stage_, std::nullopt),
         together_(f, stage_, var_),
         mine_(f.stackArray(f.b.getInt32Ty(), kBlock + kLanes)) {
-    const int64_t values = std::max(term_.size, term_.extent);
     const auto bound = [&](Value* p) {
-      return f_.b.CreateUDiv(f_.b.CreateMul(p, f_.i64(values)), f_.i64(schedule.parts));
+      return f_.b.CreateUDiv(f_.b.CreateMul(p, f_.i64(values_)), f_.i64(schedule.parts));
     };
     first_ = bound(part);
     // The last part has what is out of range, too, and stops the program.
@@ -52,7 +52,8 @@ class UpdateEmitter {
   LoopFunction& f_;
   const Stage& stage_;
   const Access::Term& term_;
-  const size_t var_;  // the innermost one
+  const int64_t values_;  ///< of that index
+  const size_t var_;      // the innermost one
   StageEmitter each_, together_;
   Value* mine_;                                // updates of the block that are to be made, counted from its first
   Value *first_ = nullptr, *count_ = nullptr;  // indices of the part
@@ -98,10 +99,9 @@ Value* UpdateEmitter::look(Value* base, Value* end) {
         if (place.repr != Repr::I64)
           place = emitCast(exprs.scalars(), place, stage_.exprs[term_.index].dtype, ir::DType::I64);
         Value* index = exprs.scalars().splat(LlvmScalars::value(place));
-        const int64_t values = std::max(term_.size, term_.extent);
         if (term_.fromEnd && term_.extent >= 0) {
           Value* isNegative = b.CreateICmpSLT(index, llvm::Constant::getNullValue(index->getType()));
-          index = b.CreateSelect(isNegative, b.CreateAdd(index, splat(f_.i64(values))), index);
+          index = b.CreateSelect(isNegative, b.CreateAdd(index, splat(f_.i64(values_))), index);
         }
         Value* isMine = b.CreateICmpULT(b.CreateSub(index, splat(first_)), splat(count_));
         if (mask != nullptr) isMine = b.CreateAnd(isMine, mask);

@@ -38,7 +38,7 @@ int64_t workOf(const Op& fused) {
     } else if (op->operandCount() > 0 && (op->has(Trait::Reduction) || op->has(Trait::Scans))) {
       points = std::max(points, op->operand(0)->type.size());
     }
-    work = std::max(work, points);
+    work += points;
   }
   return work;
 }
