@@ -2,8 +2,9 @@
 """What people type by habit, and where tenc's edits lead: habits.py --tenc PATH [--only TEXT] [--verbose]
 
 A case of tests/frontend/habits.txt, of habits_fresh.txt and habits_blind.txt, which were measured before anything was built for
-them, of habits_programs.txt, which has whole programs, or of habits_meaning.txt, where names and defaults of other libraries
-mean something else here, is a program as a user of NumPy, PyTorch or Python writes it, and the TL program that is meant.
+them, of habits_programs.txt, which has whole programs, of habits_meaning.txt, where names and defaults of other libraries
+mean something else here, or of habits_aliases.txt, where names share memory in Python, is a program as a user of NumPy, PyTorch
+or Python writes it, and the TL program that is meant, or that it is refused: then no edits may make it run.
 One round makes the first edit of every error that one run reports, or of
 every warning where there is no error. A case is right when it ends in the text that
 is meant, or in a program that prints the same. Fails when
@@ -29,7 +30,7 @@ MOST_ROUNDS = 6
 Bars = collections.namedtuple("Bars", "right soon")  # the least share of cases: right, and right after two rounds
 LISTS = {"habits.txt": Bars(0.98, 0.98), "habits_meaning.txt": Bars(0.93, 0.93),
          "habits_fresh.txt": Bars(0.97, 0.97), "habits_blind.txt": Bars(0.98, 0.98),
-         "habits_programs.txt": Bars(1.0, 1.0)}
+         "habits_programs.txt": Bars(1.0, 1.0), "habits_aliases.txt": Bars(1.0, 0.9)}
 
 Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: right, stuck or wrong
 
@@ -37,8 +38,10 @@ Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: rig
 def read_cases(text):
     _, *parts = re.split(r"^=== (.*)\n", text, flags=re.M)
     for name, body in zip(parts[::2], parts[1::2]):
-        typed, _, meant = body.partition("--- meant\n")
-        yield name, typed.rstrip("\n") + "\n", meant.rstrip("\n") + "\n"
+        typed, means, meant = body.partition("--- meant\n")
+        if not means:
+            typed = body.partition("--- refused\n")[0]
+        yield name, typed.rstrip("\n") + "\n", meant.rstrip("\n") + "\n" if means else None
 
 
 def tenc_of(tenc, folder, source, *words):
@@ -75,13 +78,15 @@ def outcome(tenc, case):
     name, typed, meant = case
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        wanted = tenc_of(tenc, folder, meant)
-        if wanted.returncode != 0 or not wanted.stdout:
+        wanted = tenc_of(tenc, folder, meant) if meant else None
+        if wanted and (wanted.returncode != 0 or not wanted.stdout):
             return Outcome("wrong", 0, meant, "what is meant does not run, or prints nothing:\n" + wanted.stderr)
         text = typed
         for rounds in range(MOST_ROUNDS + 1):
             errors = said_of(tenc, folder, text)
             if not errors:
+                if not wanted:
+                    return Outcome("wrong", rounds, text, "was to be refused")
                 got = tenc_of(tenc, folder, text)
                 if text == meant or (got.returncode == 0 and got.stdout == wanted.stdout):
                     return Outcome("right", rounds, text, "")
@@ -96,7 +101,7 @@ def outcome(tenc, case):
             text = after
         helps = lambda e: "".join("\n    help: " + h["text"] for h in e["helps"])
         said = "\n".join(f"  {e['line']}:{e['column']} {e['code']} {e['message']}" + helps(e) for e in errors)
-        return Outcome("stuck", rounds, text, said)
+        return Outcome("stuck" if wanted else "right", rounds, text, said)
 
 
 def judged(tenc, name, cases, bars, args):

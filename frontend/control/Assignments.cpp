@@ -14,6 +14,7 @@
 #include "frontend/expressions/Indexing.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
@@ -201,7 +202,9 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
                                      : "`" + found->text + "` cannot be assigned: it is not a `var`");
     if (!captured) {
       d.note(binding->span, "`" + found->text + "` is bound here");
-      if (const Span keyword = keywordOf(*binding); keyword.valid())
+      if (const auto other = aliasOf(*binding, *found))
+        d.help(aliasHelp(found->text, *other));
+      else if (const Span keyword = keywordOf(*binding); keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
       else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
         d.help("a parameter is a value: a variable of its name can be assigned", {*edit});
@@ -220,6 +223,14 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
   if (binding->value.poison()) return Outcome::dropped(binding->value);
   root = found;
   return Outcome::lowered();
+}
+
+std::optional<std::string> Assignments::aliasOf(const Binding& binding, const ast::Expr& name) const {
+  const ast::File* file = context_.frame().unit->file;
+  const Val& v = binding.value;
+  const bool single = v.isNumber() || v.is(Val::Kind::Bool) || (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0);
+  if (single || !file || binding.span.file != file->source) return std::nullopt;
+  return aliasRead(*file, ast::Name{name.text, binding.span});
 }
 
 Span Assignments::keywordOf(const Binding& binding) const {

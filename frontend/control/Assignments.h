@@ -48,6 +48,8 @@ class Assignments {
   std::string asWritten(const Binding& binding, const std::string& name) const;
   Diagnostics::Builder notVariable(const ast::Expr& name);
   bool refuseBuiltins(const ast::Expr& target);
+  /// Another name of what the variable would hold in Python, where one is changed in place and the other read.
+  std::optional<std::string> aliasOf(const Binding& binding, const ast::Expr& name) const;
   /// The `let` that binds the name, alone or with others; invalid for what is bound otherwise.
   Span keywordOf(const Binding& binding) const;
   /// Makes a variable of the parameter of the function at hand; said once for each.

@@ -66,6 +66,14 @@ const ast::Stmt* statementAround(const ast::File& file, Span part, std::initiali
   return found;
 }
 
+void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) {
+  using Kind = ast::Stmt::Kind;
+  if (const ast::Stmt* fn = statementAround(file, place, {Kind::Fn, Kind::Test, Kind::Bench}))
+    return visitor.visit(*fn);
+  for (const ast::StmtPtr& s : file.statements)
+    if (s && s->kind != Kind::Fn && s->kind != Kind::Test && s->kind != Kind::Bench) visitor.visit(*s);
+}
+
 size_t timesNamed(const ast::File& file, std::string_view name) {
   size_t times = 0;
   TreeVisitor visitor;

@@ -11,6 +11,8 @@
 
 namespace tenc::frontend {
 
+struct TreeVisitor;
+
 struct StatementPlace {
   const ast::Stmt* statement = nullptr;              ///< the innermost one
   const ast::Stmt* outer = nullptr;                  ///< that whose block it stands in; null in a script itself
@@ -19,6 +21,8 @@ struct StatementPlace {
 StatementPlace placeIn(const ast::File& file, Span part);
 /// The innermost statement of one of the kinds that has the span in it; null for none.
 const ast::Stmt* statementAround(const ast::File& file, Span part, std::initializer_list<ast::Stmt::Kind> kinds);
+/// Visits the function, test or bench around a place, or the script without those.
+void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor);
 /// The innermost expression that has the span in it and is `wanted`, or of a kind; null for none.
 using IsWanted = std::function<bool(const ast::Expr&)>;
 const ast::Expr* expressionAround(const ast::File& file, Span part, const IsWanted& wanted);

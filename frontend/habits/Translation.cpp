@@ -7,6 +7,7 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
 #include "frontend/habits/Places.h"
@@ -366,7 +367,29 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
   return text + ")";
 }
 
+namespace {
+/// The variable that a statement assigns, in place or not; empty for another statement.
+std::string_view assignedIn(std::string_view text) {
+  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const size_t end = static_cast<size_t>(std::ranges::find_if_not(text, isPart) - text.begin());
+  size_t at = end;
+  for (int depth = 0; at < text.size() && (depth > 0 || text[at] != ' '); ++at)
+    depth += text[at] == '[' || text[at] == '(' ? 1 : text[at] == ']' || text[at] == ')' ? -1 : 0;
+  const std::string_view op = text.substr(at, text.find(' ', std::min(at + 1, text.size())) - at);
+  return op.ends_with('=') && op != " ==" ? text.substr(0, end) : std::string_view();
+}
+}  // namespace
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
+  auto found = known(e);
+  const ast::File* file = context_.frame().unit->file;
+  const std::string name(found ? assignedIn(found->text) : "");
+  if (name.empty() || !file) return found;
+  if (const auto other = aliasRead(*file, name, e.span)) return TranslatedCall{"", aliasHelp(name, *other), e.span};
+  return found;
+}
+
+std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   const bool plain = std::all_of(e.arguments.begin(), e.arguments.end(),
                                  [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
   const std::optional<Callee> callee = plain ? calleeOf(*e.args[0]) : std::nullopt;
@@ -524,6 +547,15 @@ void Translation::readThrough(const TranslatedCall& call, std::vector<Edit>& edi
   visitor.visit(*file);
 }
 
+const ast::Stmt* Translation::changesLater(const TranslatedCall& call) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, call.whole).statement : nullptr;
+  const bool binds = s && s->kind == ast::Stmt::Kind::Let && !s->pattern.isTuple && s->value->span == call.whole;
+  if (!binds) return nullptr;
+  const ast::Name& name = s->pattern.name;
+  return isAssignedBehind(*file, s->span, name.text) && !aliasRead(*file, name) ? s : nullptr;
+}
+
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
   const std::string& text = call.text;
@@ -542,6 +574,7 @@ std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
         !unit.file->lost.contains(module))  // by an import that has an error
       edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
   }
+  if (const ast::Stmt* let = changesLater(call)) edits.push_back({let->keyword, "var"});
   edits.push_back({call.whole, text});
   return edits;
 }

@@ -50,6 +50,7 @@ class Translation {
   };
   using Given = std::vector<syntax::ForeignArgument>;
   std::string translate(const ast::Expr& e);
+  std::optional<TranslatedCall> known(const ast::Expr& e);
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
   std::optional<TranslatedCall> byRow(const syntax::ForeignCall& row, const ast::Expr& e, const Given& given,
@@ -74,6 +75,9 @@ class Translation {
   std::string changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
   std::optional<TranslatedCall> rearrangedCall(const ast::Expr& e);
   std::optional<TranslatedCall> deviceCall(const ast::Expr& e) const;
+  /// Whether the call's value is bound with `let` although its name changes later, and no other name does with it: once
+  /// the call is gone that can be seen no more, as of `a.copy()`.
+  const ast::Stmt* changesLater(const TranslatedCall& call) const;
   void readThrough(const TranslatedCall& call, std::vector<Edit>& edits) const;
   syntax::ForeignArgument argument(const ast::Expr& value);
   /// The name as TL has it; empty where it has none.

@@ -9,6 +9,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
@@ -46,13 +47,6 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
   };
   visitor.visit(file);
   return found;
-}
-
-/// Visits the function at hand, or the script without its functions.
-void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) {
-  if (const ast::Stmt* function = statementAround(file, place, {ast::Stmt::Kind::Fn})) return visitor.visit(*function);
-  for (const ast::StmtPtr& s : file.statements)
-    if (s && s->kind != ast::Stmt::Kind::Fn) visitor.visit(*s);
 }
 
 /// Whether the name is read anywhere but at `assigned`, where nothing declares it.
@@ -105,17 +99,6 @@ const ast::Stmt* statementOf(const ast::File& file, Span target) {
   return s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value->kind == ast::Expr::Kind::Call ? s
                                                                                                             : nullptr;
 }
-
-/// Whether the function at hand, or the script, assigns a variable of this name, or a part of it, behind `at`.
-bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
-  std::set<std::string> names;
-  TreeVisitor behind;
-  behind.onStatement = [&](const ast::Stmt& s) {
-    if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
-  };
-  visitAround(file, at, behind);
-  return names.contains(name);
-}
 }  // namespace
 
 Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse& use) {
@@ -152,7 +135,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
         return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
       });
       const bool changes = std::any_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
-        return isAssignedBehind(*file, several->span, e->text);
+        return isAssignedBehind(*file, several->span, e->text) && !aliasRead(*file, ast::Name{e->text, e->span});
       });
       if (all && several->op == "=")
         d.help("bind new names with `let`, or with `var` if they are assigned again",
@@ -278,7 +261,9 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
     }
     return;
   }
-  const bool again = file != nullptr && isAssignedBehind(*file, span, name);
+  // Where an array may have another name, its type decides once it is known.
+  const bool shared = file && (!type || type->rank() > 0) && aliasRead(*file, ast::Name{name, span});
+  const bool again = file && !shared && isAssignedBehind(*file, span, name);
   d.help("bind a new name with `let`, or with `var` if it is assigned again",
          {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
 }

@@ -1,0 +1,24 @@
+// Names of one array. In NumPy and PyTorch `b = a` and `row = a[0]` are names of the same memory, and what changes one
+// in place changes the other; a value of TL is never shared. An edit that lets one name change would lose that.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// Another name of the array that `name` has where it is changed in place at `change`, if that name is read afterwards;
+/// as the text tells, in doubt there is one. Arguments of a function count where its callers read them again.
+std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change);
+/// The same for all changes in place of the variable that the pattern or parameter at `binding` binds.
+std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding);
+/// Whether the function at hand, or the script, assigns or changes the name, or a part of it, behind `at`.
+bool isAssignedBehind(const ast::File& file, Span at, const std::string& name);
+/// What a method of PyTorch that ends in `_` changes, `x` of `x.exp_()`; null for another expression.
+const ast::Expr* changedByCall(const ast::Expr& call);
+/// What is said of the two names.
+std::string aliasHelp(const std::string& name, const std::string& other);
+
+}  // namespace tenc::frontend
