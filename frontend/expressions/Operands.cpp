@@ -61,6 +61,19 @@ std::optional<Edit> quotedDevice(Context& context, const std::vector<Val>& opera
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
 }  // namespace
 
+namespace {
+/// `i64(2.9)` for what is assigned to elements of integers; none where these were written as a list, which in Python
+/// would keep the fraction.
+std::vector<Edit> cutOff(Context& context, const Val& variable, const Val& value) {
+  const ast::File* file = context.frame().unit->file;
+  const ast::Expr* start = file ? expressionAt(*file, variable.span) : nullptr;
+  if (!start || start->kind == ast::Expr::Kind::Array || !value.span.valid()) return {};
+  const std::string name(ir::name(*ownDType(variable)));
+  return {{Span{value.span.file, value.span.begin, value.span.begin}, name + "("},
+          {Span{value.span.file, value.span.end, value.span.end}, ")"}};
+}
+}  // namespace
+
 std::optional<DType> commonDType(Context& context, const std::vector<Val>& operands, Span span,
                                  std::string_view opName) {
   const Val* decides = nullptr;
@@ -104,6 +117,10 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
           d.help("`x != 0.0` makes a bool of a number, `f32(b)` a number of a bool");
         else if (isUpdated(*context.module.texts, decides->span, span))
           d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
+        else if (opName == "=")
+          d.help("a variable keeps its dtype: one of floats starts with floats, as in `var x = [1.0, 2.0]`; `" +
+                     std::string(ir::name(t)) + "(...)` cuts off the fraction, as NumPy and PyTorch do without a word",
+                 cutOff(context, *decides, v));
         else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");
         else

@@ -16,6 +16,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
+#include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
@@ -357,21 +358,15 @@ bool Habits::joinsText(const ast::Expr& e) {
 }
 
 void Habits::warnOfLists(const ast::Expr& e, const std::vector<Val>& operands) {
-  const ast::Expr &left = *e.args[0], &right = *e.args[1];
-  const auto text = [this](const ast::Expr& part) { return std::string(context_.sources.text(part.span)); };
-  const bool leftList = left.kind == ExprKind::Array, rightList = right.kind == ExprKind::Array;
-  if (e.text == "+" && leftList && rightList) {
+  const auto written = listsWritten(context_.sources, e);
+  if (!written) return;
+  if (e.text == "+") {
     context_.warning(Code::W0203, e.opSpan, "`+` adds the elements of these two; it does not join them")
-        .help("they are joined by `concat((" + text(left) + ", " + text(right) + "))`");
-    return;
+        .help("they are joined by `" + *written + "`");
+  } else if (operands[e.args[0]->kind == ExprKind::Array ? 1 : 0].is(Val::Kind::Int)) {
+    context_.warning(Code::W0203, e.opSpan, "`*` multiplies the one element; it does not repeat it")
+        .help("a tensor of equal elements is made by `full`", {{e.span, *written}});
   }
-  const ast::Expr &list = leftList ? left : right, &count = leftList ? right : left;
-  if (e.text != "*" || leftList == rightList || list.args.size() != 1 || list.args[0]->kind == ExprKind::Array ||
-      !operands[leftList ? 1 : 0].is(Val::Kind::Int))
-    return;
-  context_.warning(Code::W0203, e.opSpan, "`*` multiplies the one element; it does not repeat it")
-      .help("a tensor of equal elements is made by `full`",
-            {{e.span, "full([" + text(count) + "], " + text(*list.args[0]) + ")"}});
 }
 
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {

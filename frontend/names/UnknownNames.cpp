@@ -13,6 +13,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
@@ -264,8 +265,19 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   // Where an array may have another name, its type decides once it is known.
   const bool shared = file && (!type || type->rank() > 0) && aliasRead(*file, ast::Name{name, span});
   const bool again = file && !shared && isAssignedBehind(*file, span, name);
-  d.help("bind a new name with `let`, or with `var` if it is assigned again",
-         {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
+  const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
+  if (const Span whole = file ? listOperation(*file, ast::Name{name, span}) : Span(); whole.valid()) {
+    d.note(whole,
+           "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists");
+    d.help(help);
+    return;
+  }
+  std::vector<Edit> edits{{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}};
+  const ast::Stmt* s = file ? placeIn(*file, span).statement : nullptr;
+  const bool whole = s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value;
+  if (const auto lists = whole ? listsWritten(context_.sources, *s->value) : std::nullopt)
+    edits.push_back({s->value->span, *lists});
+  d.help(help, std::move(edits));
 }
 
 void UnknownNames::offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const {

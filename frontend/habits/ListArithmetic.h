@@ -1,0 +1,19 @@
+// Arithmetic of lists. In Python `[0] * 3` repeats, `[1, 2] + [3]` joins and `a == b` compares lists as wholes;
+// brackets make tensors here, whose elements are computed with.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "support/Diagnostics.h"
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// `full([3], 0)` for `[0] * 3`, `concat(([1, 2], [3]))` for `[1, 2] + [3]`; nothing for other expressions.
+std::optional<std::string> listsWritten(const SourceManager& sources, const ast::Expr& e);
+/// The part of a script in Python's way that repeats, joins or compares the list that `name` is first bound to by the
+/// assignment around `place`; invalid where that binds no list, or nothing does so.
+Span listOperation(const ast::File& file, const ast::Name& name);
+
+}  // namespace tenc::frontend
