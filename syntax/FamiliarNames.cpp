@@ -56,6 +56,7 @@ constexpr Familiar kNames[] = {
      .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}},
      .prefix = true},
     {.name = "jnp", .help = kNoPrefix, .prefix = true},
+    {.name = "scipy", .help = kNoPrefix, .prefix = true},
     {.name = "torch", .help = kNoPrefix, .prefix = true},
     {.name = "F", .help = kNoPrefix, .prefix = true},
     {.name = "math", .help = kNoPrefix, .prefix = true},

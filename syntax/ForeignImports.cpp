@@ -22,6 +22,17 @@ constexpr Module kModules[] = {
     {"torch.nn", "nn"},         {"torch.optim", "optim"},     {"torch.linalg", "linalg"}, {"torch.special", "special"},
     {"numpy.linalg", "linalg"}, {"scipy.special", "special"}, {"scipy.linalg", "linalg"}, {"jax.nn", ""},
     {"optax", "optim"},         {"torch.nn.functional", ""}};
+constexpr Module kPrefixes[] = {{"torch", "torch"},
+                                {"torch.nn.functional", "F"},
+                                {"torch.linalg", "torch.linalg"},
+                                {"torch.special", "torch.special"},
+                                {"numpy", "np"},
+                                {"numpy.linalg", "np.linalg"},
+                                {"jax.numpy", "jnp"},
+                                {"jax.nn", "jax.nn"},
+                                {"math", "math"},
+                                {"scipy.special", "scipy.special"},
+                                {"scipy.linalg", "scipy.linalg"}};
 
 std::string moduleOf(std::string_view path) {
   const auto m =
@@ -47,6 +58,12 @@ std::optional<std::string> importedInstead(std::string_view path, std::span<cons
   }
   if (own) add(moduleOf(path));
   return text;
+}
+
+std::string_view prefixOf(std::string_view path) {
+  const auto p =
+      std::find_if(std::begin(kPrefixes), std::end(kPrefixes), [&](const Module& x) { return x.path == path; });
+  return p == std::end(kPrefixes) ? std::string_view() : p->here;
 }
 
 }  // namespace tenc::syntax

@@ -20,6 +20,8 @@ constexpr std::string_view kTables = "a table of numbers is read by `load_csv(pa
 constexpr std::string_view kWeighted = "weights multiply what is summed";
 constexpr std::string_view kShuffled =
     "rows are shuffled by `x[permutation(x.shape[0])]`, and cut by `split(x, [8, 2])`";
+constexpr std::string_view kAllOfIt =
+    "`softmax` works along the last axis, that of SciPy over all elements unless it is told an axis";
 constexpr std::string_view kConverts = "a dtype converts: `f32(x)`";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
 constexpr std::string_view kPeriod =
@@ -163,6 +165,9 @@ constexpr ForeignCall kCalls[] = {
      .text = "log_softmax({dtype}({x})<, axis: {dim}>)",
      .apart = true,
      .help = kConverts},
+    // Those of SciPy have no axis of their own.
+    {.call = "special.softmax(x)", .text = "exp({x} - logsumexp({x}))", .form = kNumPy, .help = kAllOfIt},
+    {.call = "special.log_softmax(x)", .text = "{x} - logsumexp({x})", .form = kNumPy, .help = kAllOfIt},
     // What makes tensors.
     {.call = "array(x, !dtype, -copy)", .text = "{dtype}({x})", .form = kPrefixed, .help = kConverts},
     {.call = "array(x, !copy)", .text = "{x}", .form = kPrefixed, .help = "values never share memory"},

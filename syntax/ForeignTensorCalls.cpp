@@ -298,6 +298,7 @@ constexpr ForeignCall kCalls[] = {
      .apart = true,
      .help = kLower,
      .taken = true},
+    {.call = "median(x, !dim, keepdim)", .text = "", .form = kMethod, .apart = true, .help = kLower},
     {.call = "nanmedian(x, dim, keepdim)", .text = "", .form = kTorch, .help = kLower},
     {.call = "norm(x, p, dim, keepdim)",
      .text = "norm({x}, ord: {p}<, axis: {dim}><, keep: {keepdim}>)",

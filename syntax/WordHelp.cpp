@@ -1,6 +1,7 @@
 // Statements of other languages that are known by a word: `lambda x: x`, `raise ValueError("...")`, `with no_grad():`.
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string>
 
 #include "syntax/ForeignImports.h"
@@ -105,6 +106,7 @@ class WordHelper : private SyntaxView {
         if (is(m, T::NAME) && is(m + 1, T::DOT) && !is(m - 1, T::DOT) && behindWord(m)->getText() == "random")
           edits.push_back({span(*behindWord(m)), module + ".random"});
       }
+      if (!renamed) prefixCalls(module, names, n, edits);
       return edits;
     }
     if (all && names.empty()) return {{whole, "import " + module}};
@@ -112,6 +114,24 @@ class WordHelper : private SyntaxView {
     std::string text = "import " + module + ":";
     for (const std::string& name : names) text += (name == names.front() ? " " : ", ") + name;
     return {{whole, text}};
+  }
+
+  /// Calls of functions that a module is imported for, as calls through the module: `np.std(x)`. Without it they would
+  /// be those of TL.
+  void prefixCalls(const std::string& module, const std::vector<std::string>& names, ssize_t from,
+                   std::vector<Edit>& edits) const {
+    const std::string prefix(prefixOf(module));
+    std::vector<Edit> calls;
+    std::set<std::string> own;  // declared by the script
+    for (ssize_t m = from; !prefix.empty() && behindWord(m); ++m) {
+      const std::string name = textOf(m);
+      if (std::ranges::find(names, name) == names.end() || is(m - 1, T::DOT) || !is(m + 1, T::LPAREN)) continue;
+      if (is(m - 1, T::FN) || is(m - 1, T::NAME)) own.insert(name);
+      const Span at = span(*behindWord(m));
+      calls.push_back({at, prefix + "." + name});
+    }
+    for (Edit& e : calls)
+      if (!own.contains(e.replacement.substr(prefix.size() + 1))) edits.push_back(std::move(e));
   }
 
   /// `x is None`: every name has a value.

@@ -3,7 +3,7 @@
 
 A case of tests/frontend/habits.txt, of habits_fresh.txt and habits_blind.txt, which were measured before anything was built for
 them, of habits_programs.txt, which has whole programs, of habits_meaning.txt, where names and defaults of other libraries
-mean something else here, or of habits_aliases.txt, where names share memory in Python, is a program as a user of NumPy, PyTorch
+mean something else here, or of habits_refused.txt, where TL would run what means something else in Python, is a program as a user of NumPy, PyTorch
 or Python writes it, and the TL program that is meant, or that it is refused: then no edits may make it run.
 One round makes the first edit of every error that one run reports, or of
 every warning where there is no error. A case is right when it ends in the text that
@@ -30,7 +30,7 @@ MOST_ROUNDS = 6
 Bars = collections.namedtuple("Bars", "right soon")  # the least share of cases: right, and right after two rounds
 LISTS = {"habits.txt": Bars(0.98, 0.98), "habits_meaning.txt": Bars(0.93, 0.93),
          "habits_fresh.txt": Bars(0.97, 0.97), "habits_blind.txt": Bars(0.98, 0.98),
-         "habits_programs.txt": Bars(1.0, 1.0), "habits_aliases.txt": Bars(1.0, 0.9)}
+         "habits_programs.txt": Bars(1.0, 1.0), "habits_refused.txt": Bars(1.0, 0.9)}
 
 Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: right, stuck or wrong
 

@@ -204,6 +204,8 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
       d.note(binding->span, "`" + found->text + "` is bound here");
       if (const auto other = aliasOf(*binding, *found))
         d.help(aliasHelp(found->text, *other));
+      else if (const auto repeated = repeatedIn(*binding, *found))
+        d.note(repeated->span, std::string(repeated->text)).help("bind it with `var` if that is meant");
       else if (const Span keyword = keywordOf(*binding); keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
       else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
@@ -231,6 +233,12 @@ std::optional<std::string> Assignments::aliasOf(const Binding& binding, const as
   const bool single = v.isNumber() || v.is(Val::Kind::Bool) || (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0);
   if (single || !file || binding.span.file != file->source) return std::nullopt;
   return aliasRead(*file, ast::Name{name.text, binding.span});
+}
+
+std::optional<OtherMeaning> Assignments::repeatedIn(const Binding& binding, const ast::Expr& name) const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file || binding.span.file != file->source) return std::nullopt;
+  return repeatedUpdate(*file, ast::Name{name.text, binding.span});
 }
 
 Span Assignments::keywordOf(const Binding& binding) const {

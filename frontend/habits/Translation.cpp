@@ -10,6 +10,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
+#include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -553,7 +554,7 @@ const ast::Stmt* Translation::changesLater(const TranslatedCall& call) const {
   const bool binds = s && s->kind == ast::Stmt::Kind::Let && !s->pattern.isTuple && s->value->span == call.whole;
   if (!binds) return nullptr;
   const ast::Name& name = s->pattern.name;
-  return isAssignedBehind(*file, s->span, name.text) && !aliasRead(*file, name) ? s : nullptr;
+  return isAssignedBehind(*file, s->span, name.text) && !changesOtherwise(*file, name) ? s : nullptr;
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

@@ -14,6 +14,7 @@
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListArithmetic.h"
+#include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
@@ -136,7 +137,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
         return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
       });
       const bool changes = std::any_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
-        return isAssignedBehind(*file, several->span, e->text) && !aliasRead(*file, ast::Name{e->text, e->span});
+        return isAssignedBehind(*file, several->span, e->text) && !changesOtherwise(*file, ast::Name{e->text, e->span});
       });
       if (all && several->op == "=")
         d.help("bind new names with `let`, or with `var` if they are assigned again",
@@ -263,12 +264,12 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
     return;
   }
   // Where an array may have another name, its type decides once it is known.
-  const bool shared = file && (!type || type->rank() > 0) && aliasRead(*file, ast::Name{name, span});
-  const bool again = file && !shared && isAssignedBehind(*file, span, name);
+  const ast::Name bound{name, span};
+  const bool differs = file && (!type || type->rank() > 0) && changesOtherwise(*file, bound);
+  const bool again = file && !differs && isAssignedBehind(*file, span, name);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
-  if (const Span whole = file ? listOperation(*file, ast::Name{name, span}) : Span(); whole.valid()) {
-    d.note(whole,
-           "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists");
+  if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {
+    d.note(other->span, std::string(other->text));
     d.help(help);
     return;
   }

@@ -1,0 +1,24 @@
+// Statements that TL accepts and that mean something else in Python: an edit that declares their names would end in a
+// program that runs and gives other values.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+struct OtherMeaning {
+  Span span;
+  std::string_view text;
+};
+
+/// Of what the assignment around `name`, which nothing declares, binds the name to, and of what is done with it.
+std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name);
+/// Of an update of the variable that is bound at `name`, which may add several values to one element.
+std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name);
+/// Whether the variable bound at `name`, if it is an array, would be changed in another way than in Python.
+bool changesOtherwise(const ast::File& file, const ast::Name& name);
+
+}  // namespace tenc::frontend
