@@ -151,11 +151,13 @@ class WordHelper : private SyntaxView {
     return {};
   }
 
-  /// Whether a statement gives the name `None`.
+  /// Whether a statement gives the name `None`, or a parameter has that for a default.
   bool startsFromNone(std::string_view name) const {
     for (ssize_t n = -1; behindWord(n); --n) {
       const Token* before = behindWord(n - 1);
-      const bool begins = syntax::startsStatement(before) || before->getType() == T::LET || before->getType() == T::VAR;
+      const bool begins = syntax::startsStatement(before) || before->getType() == T::LET ||
+                          before->getType() == T::VAR || before->getType() == T::COMMA ||
+                          before->getType() == T::LPAREN;
       if (textOf(n) == name && begins && is(n + 1, T::ASSIGN) && textOf(n + 2) == "None") return true;
     }
     return false;

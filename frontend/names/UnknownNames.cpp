@@ -89,6 +89,15 @@ std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::
   return first;
 }
 
+/// The parameter whose default the name is; null for none.
+const ast::FnParam* defaultedTo(const ast::File& file, Span span) {
+  const ast::Stmt* fn = statementAround(file, span, {ast::Stmt::Kind::Fn});
+  if (!fn) return nullptr;
+  const auto p =
+      std::ranges::find_if(fn->params, [&](const ast::FnParam& x) { return x.otherwise && x.otherwise->span == span; });
+  return p == fn->params.end() ? nullptr : &*p;
+}
+
 /// Whether a member is taken of the name at `span`: `env.step`.
 bool isReceiver(const ast::File& file, Span span) {
   const ast::Expr* member = expressionAround(file, span, ast::Expr::Kind::Member);
@@ -165,6 +174,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
+  } else if (const ast::FnParam* optional = known && !assigned && file ? defaultedTo(*file, span) : nullptr) {
+    d.help("a parameter always has a value: give `" + optional->name.text +
+           "` one that stands for it, or write a function for each case");
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
     d.help(extreme->text, extreme->edits);
   } else if (known && !call && !known->asDType.empty()) {
