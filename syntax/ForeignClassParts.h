@@ -1,0 +1,55 @@
+// A class of Python as it is read: what ForeignClass.cpp reads, ForeignClassUses.cpp looks up in the rest of the
+// script, and ForeignClassText.cpp writes as a struct. For these alone.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenc::syntax {
+
+struct PythonClass {
+  /// A number that is a dim of the type.
+  struct Size {
+    std::string field, value;
+  };
+  struct Field {
+    std::string name, value;
+    std::string type{};   ///< empty where a letter stands for it
+    std::string notes{};  ///< comments, each a line
+  };
+  struct Method {
+    std::string name, parameters, body, notes;
+  };
+  std::string_view name;
+  size_t begin = 0, end = 0;  ///< in the text, with `@dataclass` before it
+  bool network = false;       ///< a module of PyTorch: sizes are dims of its type
+  bool handsOnSelf = false;   ///< a method gives its object to something else
+  std::string made;           ///< the parameters of what makes an object
+  std::vector<Size> sizes;
+  std::vector<Field> fields;
+  std::vector<Method> methods;
+  std::vector<std::string> changing;  ///< the names of methods that give the changed object
+};
+
+/// Whether the rest of the script changes an object of the class where the written functions would lose the change: in
+/// a function, through another name, or by setting a field.
+bool isChangedElsewhere(const PythonClass& c, std::string_view text);
+/// The struct, what makes one, with `notes` before its closing brace, and the methods.
+std::string asStruct(const PythonClass& c, std::string_view text, const std::string& notes);
+
+bool isWordPart(char c);
+std::string_view trimmed(std::string_view s);
+/// The word that a text begins with.
+std::string_view wordAt(std::string_view s);
+bool mentions(std::string_view text, std::string_view word);
+/// The parts between commas that stand in no brackets.
+std::vector<std::string_view> listed(std::string_view list);
+/// The line without a comment behind it.
+std::string_view withoutComment(std::string_view line);
+/// Whether a line sets a field: `self.n += 1`, `self.x[i] = y`.
+bool setsField(std::string_view line);
+/// Writes something else for whole words.
+void replaceWord(std::string& text, const std::string& word, const std::string& by);
+
+}  // namespace tenc::syntax
