@@ -127,6 +127,7 @@ enum class Form : uint8_t {
   FormatOutside,
   DimsOfAnyNumber,
   NamesOfModule,
+  LoopElse,
 };
 
 struct FamiliarForm {

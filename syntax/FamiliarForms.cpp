@@ -127,6 +127,9 @@ constexpr FamiliarForm kForms[] = {
     {Form::DimsOfAnyNumber, "dims of any number have one name: `f32[...S]`", "fn f(x: f32[..]) = x\n"},
     {Form::NamesOfModule, "names are listed: `import optim: adam, step`; `import optim` alone brings `optim.adam`",
      "import optim: *\n"},
+    {Form::LoopElse,
+     "`else` belongs to an `if`, behind its closing brace; a loop has none: keep in a `var` whether it was left",
+     "for i in 0..3 { print(i) }\nelse { print(4) }\n"},
 };
 
 // A form's row stands at its place.
@@ -134,7 +137,7 @@ static_assert([] {
   for (size_t i = 0; i < std::size(kForms); ++i) {
     if (kForms[i].form != static_cast<Form>(i)) return false;
   }
-  return std::size(kForms) == static_cast<size_t>(Form::NamesOfModule) + 1;
+  return std::size(kForms) == static_cast<size_t>(Form::LoopElse) + 1;
 }());
 
 constexpr FamiliarPart kParts[] = {

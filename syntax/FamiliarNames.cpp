@@ -20,7 +20,8 @@ constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
 constexpr std::string_view kNothing =
-    "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
+    "there is no `None`: every name has a value, and an option is left out; `in_axes: (0, false)` maps the first "
+    "argument alone";
 constexpr std::string_view kNoNull =
     "every name has a value: there is no null; leave an option out to have its default";
 constexpr std::string_view kNoMarks = "a function needs no mark: every one is compiled";

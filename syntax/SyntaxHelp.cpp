@@ -558,6 +558,7 @@ class Helper : private SyntaxView {
         break;
       case T::IF: choice(); break;
       case T::NAME: misspeltKeyword(); break;
+      case T::ELSE: say(Form::LoopElse); break;
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         // Where a value is expected, only the words that others use as names of values are told.

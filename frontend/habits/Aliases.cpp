@@ -9,6 +9,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
+#include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -31,8 +32,8 @@ constexpr std::array kViews = std::to_array<std::string_view>(
      "transpose",   "unbind",     "unflatten",     "unfold",   "unsqueeze",         "values",
      "view",        "view_as",    "vsplit",        "zip"});
 /// Of those that are methods only.
-constexpr std::array kViewMethods = std::to_array<std::string_view>(
-    {"bfloat16", "cpu", "cuda", "double", "float", "half", "int", "long", "numpy", "select", "to"});
+constexpr std::array kViewMethods =
+    std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
 
 bool holds(Span outer, Span part) {
   return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
@@ -126,7 +127,7 @@ class Scope {
         if (!method && callee.kind != ExprKind::Name) break;
         const std::string_view called = callee.text;
         if (!changedByCall(e) && !std::ranges::binary_search(kViews, called) &&
-            !(method && std::ranges::binary_search(kViewMethods, called)))
+            !(method && (std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called))))
           break;
         if (method) add(callee.args[0]);
         for (const ast::Argument& a : e.arguments) add(a.value);
