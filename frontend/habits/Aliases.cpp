@@ -34,6 +34,7 @@ constexpr std::array kViews = std::to_array<std::string_view>(
 /// Of those that are methods only.
 constexpr std::array kViewMethods =
     std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
+static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kViewMethods));  // for the binary search
 
 bool holds(Span outer, Span part) {
   return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
