@@ -87,7 +87,9 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
   for (const Frame* f : context_.frames) {
     // A layer may call the one that it is made of: that ends, as a tree has finitely many parts.
     if (f->fn == &decl && (*f->key == key || (!f->higherOrder && !higherOrder && trees >= f->trees))) {
-      return context_.fail(Code::E0109, call, "`" + s.name.text + "` calls itself; recursion is not possible");
+      auto d = context_.error(Code::E0109, call, "`" + s.name.text + "` calls itself; recursion is not possible");
+      d.help("write a loop: what changes from call to call is a `var`");
+      return Val(d);
     }
   }
   auto& slot = instances_[key];

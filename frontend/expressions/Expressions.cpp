@@ -147,7 +147,16 @@ std::optional<Ty> dtypeAlone(const Ty* expected) {
 Val Expressions::evalUnary(const ast::Expr& e, const Ty* expected) {
   if (e.text == "not") {
     Val v = eval(*e.args[0]);
-    return v.poison() ? v : elementwise_.elementwise(OpKind::Not, {v}, e.span, e.text);
+    if (v.poison()) return v;
+    const ir::Type* type = v.is(Val::Kind::Tensor) ? &v.tensor->type : nullptr;
+    if (!v.isNumber() && !(type && type->rank() == 0 && type->dtype != ir::DType::Bool))
+      return elementwise_.elementwise(OpKind::Not, {v}, e.span, e.text);
+    const ast::Expr& number = *e.args[0];
+    const std::string text(context_.sources.text(number.span));
+    const bool compound = number.kind == ExprKind::Binary && !number.grouped;
+    auto d = context_.error(Code::E0201, e.span, "`not` needs bools, not " + describe(v));
+    d.help("compare it", {{e.span, (compound ? "(" + text + ")" : text) + " == 0"}});
+    return d;
   }
   const std::optional<Ty> hint = dtypeAlone(expected);
   std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};

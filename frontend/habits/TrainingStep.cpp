@@ -41,14 +41,41 @@ const ast::Expr* calledAlone(const ast::Stmt& s, std::string_view method) {
   return plain && named ? s.value.get() : nullptr;
 }
 
-/// The model in what binds an optimiser: `optim.adam(m)`, `optim.adam(m.parameters())`.
-const ast::Expr* modelOf(const ast::Stmt& optimiser) {
+/// What an optimiser changes: a network, or several tensors.
+struct Model {
+  std::vector<std::string> names;
+  Span list;  ///< of the tensors where they stand in brackets, which TL would take for one
+
+  /// `m`, `(x, y)`
+  std::string text() const { return names.size() == 1 ? names[0] : "(" + parameters() + ")"; }
+  std::string parameters() const {
+    std::string all = names[0];
+    for (size_t i = 1; i < names.size(); ++i) all += ", " + names[i];
+    return all;
+  }
+  /// `, wrt: (0, 1)` where a function has several.
+  std::string wrt() const {
+    std::string all;
+    for (size_t i = 0; i < names.size(); ++i) all += (i == 0 ? "" : ", ") + std::to_string(i);
+    return names.size() == 1 ? "" : ", wrt: (" + all + ")";
+  }
+};
+
+/// The model in what binds an optimiser: `optim.adam(m)`, `optim.adam(m.parameters())`, `optim.adam([x, y])`.
+std::optional<Model> modelOf(const ast::Stmt& optimiser) {
   const ast::Expr* made = optimiser.value.get();
-  if (!made || made->kind != ExprKind::Call || made->arguments.empty() || made->arguments[0].name) return nullptr;
+  if (!made || made->kind != ExprKind::Call || made->arguments.empty() || made->arguments[0].name) return std::nullopt;
   const ast::Expr* m = made->arguments[0].value.get();
   if (m && m->kind == ExprKind::Call && m->args[0]->kind == ExprKind::Member && m->args[0]->text == "parameters")
     m = m->args[0]->args[0].get();
-  return m && m->kind == ExprKind::Name ? m : nullptr;
+  if (m && m->kind == ExprKind::Name) return Model{{m->text}, {}};
+  if (!m || (m->kind != ExprKind::Array && m->kind != ExprKind::Tuple) || m->args.empty()) return std::nullopt;
+  Model model{{}, m->kind == ExprKind::Array ? m->span : Span()};
+  for (const ast::ExprPtr& part : m->args) {
+    if (part->kind != ExprKind::Name) return std::nullopt;
+    model.names.push_back(part->text);
+  }
+  return model;
 }
 
 /// The norm that `clip_grad_norm_(m.parameters(), 1.0)` leaves; null for another statement.
@@ -67,7 +94,8 @@ size_t placeAmong(const Statements& among, const ast::Stmt* s) {
 struct Step {
   const Statements& among;
   size_t loss, backward, update;  ///< places of the statements
-  std::string model, optimiser, name;
+  Model model;
+  std::string optimiser, name;
   const ast::Expr* call;             ///< `opt.step()`
   const ast::Stmt* block = nullptr;  ///< the loop that the statements stand in
   const ast::Stmt* clips = nullptr;  ///< `clip_grad_norm_(m.parameters(), 1.0)`
@@ -75,7 +103,7 @@ struct Step {
   /// The statements before the loss that it needs and that depend on the model, in order; nothing where what they
   /// give is not that of their place.
   std::optional<std::vector<size_t>> dependent() const {
-    NameSet tainted{model}, changed;
+    NameSet tainted(model.names.begin(), model.names.end()), changed;
     std::vector<size_t> all, kept;
     for (size_t i = 0; i < loss; ++i) {
       if (!among[i]) return std::nullopt;
@@ -143,9 +171,9 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
     return std::nullopt;
   const std::string& optimiser = call->args[0]->args[0]->text;
   const ast::Stmt* made = boundBefore(file, optimiser, backward.span.begin);
-  const ast::Expr* model = made ? modelOf(*made) : nullptr;
+  auto model = made ? modelOf(*made) : std::nullopt;
   if (!model) return std::nullopt;
-  Step step{among, l, b, u, model->text, optimiser, loss, call};
+  Step step{among, l, b, u, std::move(*model), optimiser, loss, call};
   const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
   if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
   for (size_t i = b + 1; i < u; ++i)
@@ -189,7 +217,7 @@ class Writer {
           "`let ((loss, trained), g) = value_and_grad(f, aux: true)(m)`, with `nn.train(m, x)` in `f`",
           {}};
     const ast::Stmt& loss = *step_.among[step_.loss];
-    const std::string g = free("g", "gradient"), &m = step_.model, &s = step_.optimiser;
+    const std::string g = free("g", "gradient"), m = step_.model.text(), &s = step_.optimiser;
     const std::string value = valueText(sources_, loss, lossText());
     for (const size_t i : moved_) place(i);
     if (trains) given_.push_back(trained_);
@@ -210,8 +238,11 @@ class Writer {
       edits_.push_back(syntax::lineBefore(sources_, step_.block->span, "var " + step_.name + " = 0.0"));
     }
     const std::string names = all.empty() ? name : "(" + name + ", " + all + ")";
-    edits_.push_back({loss.span, "let (" + names + ", " + g + ") = value_and_grad(|" + m + "| " + function +
-                                     (all.empty() ? "" : ", aux: true") + ")(" + m + ")" + kept});
+    const std::string parameters = step_.model.parameters();
+    edits_.push_back({loss.span, "let (" + names + ", " + g + ") = value_and_grad(|" + parameters + "| " + function +
+                                     step_.model.wrt() + (all.empty() ? "" : ", aux: true") + ")(" + parameters + ")" +
+                                     kept});
+    if (step_.model.list.valid()) edits_.push_back({step_.model.list, m});
     edits_.push_back(syntax::removed(sources_, step_.among[step_.backward]->span));
     if (step_.clips)
       edits_.push_back(
@@ -256,12 +287,14 @@ class Writer {
 
   /// The one call of the model in what makes the loss; false where there are several, or other arguments than one.
   bool callInTraining() {
+    if (step_.model.names.size() > 1) return false;
+    const std::string& model = step_.model.names[0];
     std::vector<const ast::Expr*> calls;
     TreeVisitor visitor;
     visitor.onExpression = [&](const ast::Expr& e) {
-      const bool isModel = e.kind == ExprKind::Name && e.text == step_.model;
+      const bool isModel = e.kind == ExprKind::Name && e.text == model;
       if (isModel) calls.push_back(nullptr);  // whatever is done with it
-      if (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name && e.args[0]->text == step_.model &&
+      if (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name && e.args[0]->text == model &&
           e.arguments.size() == 1 && !e.arguments[0].name && e.arguments[0].value)
         calls.push_back(&e);
       return true;
@@ -273,7 +306,7 @@ class Writer {
     return inTraining_ != nullptr;
   }
   std::string trainingCall() const {
-    return "nn.train(" + step_.model + ", " + text(inTraining_->arguments[0].value->span) + ")";
+    return "nn.train(" + step_.model.names[0] + ", " + text(inTraining_->arguments[0].value->span) + ")";
   }
   bool holds(Span whole) const {
     return inTraining_ && whole.begin <= inTraining_->span.begin && inTraining_->span.end <= whole.end;
