@@ -106,8 +106,7 @@ struct Parts {
   Tracer tracer{context, structs, instances};
   Parameters parameters{context, names, types, overloads};
   Transforms transforms{{context, evaluator, tensors, structs, placing, parameters, tracer, calls}};
-  Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
-                    structs, unifier,      expressions, functions, instances};
+  Uncalled uncalled{context, unknownNames, tensors, types, aliases, structs, unifier, functions, instances};
   Habits habits{context, scopes};
   Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placing,
                      transforms, tracer, formats}};
