@@ -146,6 +146,14 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
   return d;
 }
 
+std::string Context::calledAs(Span at, std::string_view op) const {
+  for (const Frame* f : frames) {
+    const bool entered = f->fn && f->call.valid() && !sources.inLibrary(f->call);
+    if (entered && sources.inLibrary(at) && sources.inLibrary(f->fn->stmt->name.span)) return f->fn->stmt->name.text;
+  }
+  return std::string(op);
+}
+
 Diagnostics::Builder Context::warning(Code code, Span span, std::string message) {
   auto d = error(code, span, std::move(message));
   --failures_;

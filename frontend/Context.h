@@ -54,6 +54,8 @@ class Context {
 
   /// Reports with the call chain as notes. Returns the builder for labels, notes and helps.
   Diagnostics::Builder error(Code code, Span span, std::string message);
+  /// What the script has called where something is wrong in the library: that function, not what it is made of.
+  std::string calledAs(Span at, std::string_view op) const;
   Diagnostics::Builder warning(Code code, Span span, std::string message);
   /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
   Val fail(Code code, Span span, std::string message);

@@ -106,16 +106,20 @@ struct Parts {
   Tracer tracer{context, structs, instances};
   Parameters parameters{context, names, types, overloads};
   Transforms transforms{{context, evaluator, tensors, structs, placing, parameters, tracer, calls}};
-  Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
-                    structs, unifier,      expressions, functions, instances};
+  Uncalled uncalled{context, unknownNames, tensors, types, aliases, structs, unifier, functions, instances};
   Habits habits{context, scopes};
   Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placing,
                      transforms, tracer, formats}};
   Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled};
 };
 
-/// Nobody mends the standard library: helps that would are dropped.
-void dropLibraryEdits(const SourceManager& sources, Diagnostics& diags) {
+/// What is wrong in a call of the standard library is told once, and at the call alone: its source is not shown, and
+/// nobody mends it.
+void hideLibrary(const SourceManager& sources, Diagnostics& diags) {
+  const auto isInside = [&](const Diagnostic& d) {
+    return !sources.inLibrary(d.span) &&
+           std::ranges::any_of(d.notes, [&](const Note& n) { return sources.inLibrary(n.span) && !n.isCall; });
+  };
   const auto edits = [&](const Help& h) {
     return std::any_of(h.edits.begin(), h.edits.end(), [&](const Edit& e) { return sources.inLibrary(e.span); });
   };
@@ -123,6 +127,15 @@ void dropLibraryEdits(const SourceManager& sources, Diagnostics& diags) {
     std::vector<Help> helps = diags.all()[i].helps;
     if (std::erase_if(helps, edits) > 0) diags.setHelps(i, std::move(helps));
   }
+  std::vector<Diagnostic> all = diags.take(0), kept;
+  for (Diagnostic& d : all) {
+    const bool inside = isInside(d);
+    const auto isSame = [&](const Diagnostic& k) { return k.code == d.code && k.span == d.span && isInside(k); };
+    if (inside && std::ranges::any_of(kept, isSame)) continue;
+    if (inside) std::erase_if(d.labels, [&](const Label& l) { return sources.inLibrary(l.span); });
+    kept.push_back(std::move(d));
+  }
+  diags.add(std::move(kept));
 }
 }  // namespace
 
@@ -137,7 +150,7 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
       diags = before;  // what errors propose is looked for in whole modules
       continue;
     }
-    dropLibraryEdits(sources, diags);
+    hideLibrary(sources, diags);
     parts.context.reportTooLarge(out.module->span(out.module->tooLarge.at));
     if (out.module->tooLarge.ever) out.module.reset();
     return out;

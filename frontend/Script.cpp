@@ -79,6 +79,11 @@ void Script::run(const ast::File& file) {
     uncalled_.checkTypes(unit);
   if (context_.options.checkUncalled) {
     uncalled_.checkUncalled(unit);
+    for (const Unit* module : units_.ownModules()) {
+      for (const auto& [name, s] : module->devices) devices_.deviceOf(*module, *s);
+      for (const auto& [name, s] : module->constants) constants_.constantOf(*module, *s);
+      uncalled_.checkUncalled(*module);
+    }
   } else if (context_.diags.ok()) {
     ir::dropUncalled(context_.module, entries(context_.out), context_.options.oracle);
   }

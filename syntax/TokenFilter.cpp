@@ -127,7 +127,10 @@ void TokenFilter::take(TokenPtr t) {
   const size_t type = t->getType();
   if (type == T::DOC) return takeDoc(*t);
   if (type == T::NL) {
-    emptyLine_ |= newline_ && blank(lineStart_, t->getStartIndex());
+    if (newline_ && blank(lineStart_, t->getStartIndex())) {
+      emptyLine_ = true;
+      doc_.clear();  // it is of the file, or of a part of it
+    }
     newline_ = true;
     lineStart_ = t->getStopIndex() + 1;
     return;
@@ -183,6 +186,10 @@ void TokenFilter::take(TokenPtr t) {
         out_.pop_back();
         return pushMade(T::FLOAT, begin, t->getStopIndex() + 1);
       }
+      if (takeExponent(*t)) return;
+      break;
+    case T::AT:
+      if (takeForeignMark(*t)) return;
       break;
     case T::MINUS:
       if (mayStartStatement(*t, apart)) static_cast<CommonToken&>(*t).setType(T::LEADING_MINUS);
@@ -372,6 +379,61 @@ bool TokenFilter::endsNumber(const Token& dot) const {
   const size_t next = dot.getStopIndex() + 1;
   return next >= text.size() ||
          std::string_view(" \t\r\n#)]},;+-*/%@:=<>!|").find(text[next]) != std::string_view::npos;
+}
+
+/// Of `1.e3` and `2.e-1`: the lexer gives a point and a name, which is a member of a tuple's place alone.
+bool TokenFilter::takeExponent(const Token& dot) {
+  if (last_ != T::INT || typeBefore(2) == T::DOT || out_.back()->getStopIndex() + 1 != dot.getStartIndex())
+    return false;
+  const std::string_view text = stream_.text();
+  const auto isDigit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  const size_t begin = out_.back()->getStartIndex();
+  size_t end = dot.getStopIndex() + 1;
+  if (end >= text.size() || (text[end] != 'e' && text[end] != 'E') || text.substr(begin).starts_with("0x"))
+    return false;
+  ++end;
+  if (end < text.size() && (text[end] == '-' || text[end] == '+')) ++end;
+  if (!isDigit(end)) return false;
+  while (isDigit(end)) ++end;
+  size_t behind = next_;
+  while (behind < tokens_.size() && tokens_[behind]->getStopIndex() < end) ++behind;
+  if (behind < tokens_.size() && tokens_[behind]->getStartIndex() < end) return false;  // `1.e3x`
+  next_ = behind;
+  out_.pop_back();
+  pushMade(T::FLOAT, begin, end);
+  return true;
+}
+
+/// A mark of Python with arguments before a function, `@njit(parallel=True)`: one error for all of it.
+bool TokenFilter::takeForeignMark(const Token& at) {
+  if (!out_.empty() && last_ != T::NL && last_ != T::LBRACE) return false;
+  size_t i = next_, names = 0;
+  const auto typeAt = [&](size_t k) { return k < tokens_.size() ? tokens_[k]->getType() : size_t{T::NL}; };
+  for (; typeAt(i) == T::NAME || (names > 0 && typeAt(i) == T::DOT); ++i) names += typeAt(i) == T::NAME ? 1 : 0;
+  if (names == 0 || typeAt(i) != T::LPAREN || tokens_[i - 1]->getStopIndex() + 1 != tokens_[i]->getStartIndex() ||
+      typeAt(i + 1) == T::RPAREN)
+    return false;
+  const Familiar* known = familiarName(tokens_[next_]->getText());
+  if (!known || (names > 1 ? !known->prefix : known->help.empty())) return false;
+  const size_t opens = tokens_[i]->getStartIndex();
+  int depth = 0;
+  do {
+    depth += typeAt(i) == T::LPAREN ? 1 : typeAt(i) == T::RPAREN ? -1 : 0;
+    ++i;
+  } while (depth > 0 && i < tokens_.size());
+  const size_t end = i;
+  while (typeAt(i) == T::NL && i < tokens_.size()) ++i;
+  if (depth > 0 || i == end || i == tokens_.size()) return false;
+  const bool before = typeAt(i) == T::FN || typeAt(i) == T::AT || tokens_[i]->getText() == "def";
+  if (!before) return false;
+  reporter_
+      .report(Code::E0101, reporter_.span(at.getStartIndex(), tokens_[end - 1]->getStopIndex() + 1),
+              "`" + std::string(stream_.text().substr(at.getStartIndex(), opens - at.getStartIndex())) +
+                  "(...)` is not TL: only `@autocast` takes arguments")
+      .help(names > 1 ? std::string(familiarName("njit")->help) : std::string(known->help),
+            {{reporter_.span(at.getStartIndex(), tokens_[i]->getStartIndex()), ""}});
+  next_ = i;
+  return true;
 }
 
 /// In `1.5.3` the 3 is not a tuple index.

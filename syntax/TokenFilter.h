@@ -74,6 +74,8 @@ class TokenFilter {
   bool blank(size_t begin, size_t end) const;
   bool mayStartStatement(const antlr4::Token& minus, bool apart) const;
   bool endsNumber(const antlr4::Token& dot) const;
+  bool takeExponent(const antlr4::Token& dot);
+  bool takeForeignMark(const antlr4::Token& at);
   bool afterNumberDot() const;
   size_t typeBefore(size_t n) const { return out_.size() >= n ? out_[out_.size() - n]->getType() : T::NL; }
   TokenPtr make(size_t type, size_t begin, size_t end);

@@ -390,7 +390,8 @@ constexpr BuiltinRow kRows[] = {
     {"scan(f, init, xs: tensors)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
     {"reduce(f, init, xs: tensors)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
     {"fold(f, init, tree)",
-     "The last of sum = f(sum, leaf) over the leaves of a tree but functions, and what a struct calls `state`.", fold},
+     "Combines the leaves of a tree: sum = f(sum, leaf), from `init` on. Functions and `state` fields are left out.",
+     fold},
     {"map_leaves(f, tree, ...)",
      "A tree of f of the leaves of one or more trees. Functions among them, and what a struct calls `state`, stay as "
      "they are.",

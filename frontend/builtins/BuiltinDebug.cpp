@@ -92,7 +92,11 @@ Val dbg(BuiltinCall& k) {
       const std::vector<Val> rest = Statistics(k.c).of(tensor);
       parts.insert(parts.end(), rest.begin(), rest.end());
     } else {
-      parts.push_back(Statistics::text(describe(leaf)));
+      const bool isText = leaf.is(Val::Kind::String) || leaf.isChoice();
+      const bool isValue = isText || leaf.is(Val::Kind::Bool);
+      parts.push_back(Statistics::text(isValue ? describe(leaf) + (isText ? " \"" : " ") : describe(leaf)));
+      if (isValue) parts.push_back(leaf);
+      if (isText) parts.push_back(Statistics::text("\""));
     }
     return say(k, parts) ? leaf : k.lost();
   });

@@ -81,6 +81,20 @@ struct WrittenPath {
   }
 };
 
+/// What the end of a path says, also where the run chooses among texts that say the same; "" where it is not known.
+std::string formatAtEnd(const FormatParts& parts, Format format) {
+  const std::string& last = parts.pieces.back();
+  const std::string alone = formatOf(last, format);
+  if (!alone.empty() || parts.formats.empty()) return alone;
+  std::string common;
+  for (const std::string& text : rt::choiceTexts(parts.formats.back())) {
+    const std::string own = formatOf(text + last, format);
+    if (own.empty() || (!common.empty() && own != common)) return "";
+    common = own;
+  }
+  return common;
+}
+
 std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
   const Val& v = k["path"];
   WrittenPath p;
@@ -105,7 +119,7 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
     return std::nullopt;
   }
   p.source.path = "...";
-  p.source.format = formatOf(p.parts.pieces.back(), format);
+  p.source.format = formatAtEnd(p.parts, format);
   if (!p.source.format.empty()) return p;
   k.context.fail(Code::E0111, v.span,
                  "the extension of a path must be known at compile time: it says what the file holds");

@@ -219,24 +219,25 @@ bool Functions::bindGiven(BoundCall& call) {
   return ok;
 }
 
+Val Functions::defaultOf(const FnDecl& decl, size_t index, const Generics& g) {
+  // A default is read where the function is declared; it sees what the arguments have bound.
+  Frame own(decl.unit);
+  for (const Declaration* d : decl.unit->resolution->signatureOf(*decl.stmt)) {
+    const auto bound = g.bound.find(d->name);
+    if (bound == g.bound.end()) continue;
+    Binding binding;
+    binding.value = bound->second;
+    own.bind(d->name, d->span, std::move(binding));
+  }
+  const FrameScope inside(context_.frames, own);
+  return expressions_.eval(*decl.stmt->params[index].otherwise);
+}
+
 bool Functions::bindDefaults(BoundCall& call) {
   const ast::Stmt& s = *call.decl.stmt;
   for (size_t i = 0; i < call.matched.size(); ++i) {
     if (call.matched[i]) continue;
-    // A default is read where the function is declared; it sees what the arguments have bound.
-    Frame own(call.decl.unit);
-    for (const Declaration* d : call.decl.unit->resolution->signatureOf(s)) {
-      const auto bound = call.generics.bound.find(d->name);
-      if (bound == call.generics.bound.end()) continue;
-      Binding binding;
-      binding.value = bound->second;
-      own.bind(d->name, d->span, std::move(binding));
-    }
-    Val v;
-    {
-      const FrameScope inside(context_.frames, own);
-      v = expressions_.eval(*s.params[i].otherwise);
-    }
+    const Val v = defaultOf(call.decl, i, call.generics);
     if (v.poison() || !bindParam(call, i, v, s.params[i].otherwise->span)) return false;
   }
   for (const ast::Generic& x : s.generics) {

@@ -45,6 +45,8 @@ class Functions {
   bool isNamed(const FnDecl& decl) const { return named_.contains(&decl); }
   /// Reports dims of the result's type that no argument has bound; `inShape` as in bindSamples.
   bool resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape);
+  /// The value of a parameter's default, in a call that has bound these variables.
+  Val defaultOf(const FnDecl& decl, size_t index, const Generics& g);
 
  private:
   /// Arguments in the order of the parameters; defaults are null.

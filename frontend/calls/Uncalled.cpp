@@ -2,9 +2,11 @@
 #include "frontend/calls/Uncalled.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,6 @@
 #include "frontend/calls/Functions.h"
 #include "frontend/calls/Instances.h"
 #include "frontend/control/Flow.h"
-#include "frontend/expressions/Expressions.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Sizes.h"
 #include "frontend/names/Unit.h"
@@ -25,6 +26,7 @@
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/Tensors.h"
+#include "support/Diagnostics.h"
 
 namespace tenc::frontend {
 
@@ -65,11 +67,57 @@ constexpr int64_t kChoices[][16] = {
 };
 }  // namespace
 
+/// One thing that is not as in the first samples: the dtype of a variable, or the value of a static bool.
+struct Difference {
+  const ast::Generic* variable = nullptr;
+  const ast::FnParam* parameter = nullptr;
+  ir::DType dtype = ir::DType::F32;
+};
+
 struct Samples {
   std::span<const int64_t> dims;
+  const Difference& difference;
+  size_t rank;  ///< of shapes that are arguments
   size_t next = 0;
+  bool unknown = false;  ///< whether a parameter has no sample: a type or value that the signature leaves open
+
   int64_t take() { return dims[next++ % dims.size()]; }
 };
+
+namespace {
+constexpr std::string_view kUnknown = "nothing is known of a sample";
+/// Elements of lists: as many layers are instances of their own.
+constexpr int64_t kLength = 4;
+constexpr size_t kRanks[] = {1, 2, 4};  // for each of kChoices
+static_assert(std::size(kRanks) == std::size(kChoices));
+
+/// A body has to take all dtypes that its signature takes; the first stands for the others mostly.
+std::span<const ir::DType> dtypesOf(ast::Generic::Kind kind) {
+  using GenericKind = ast::Generic::Kind;
+  static constexpr ir::DType kFloats[] = {ir::DType::F32, ir::DType::F64};
+  static constexpr ir::DType kInts[] = {ir::DType::I64, ir::DType::I32};
+  static constexpr ir::DType kReals[] = {ir::DType::F32, ir::DType::F64, ir::DType::I64};
+  static constexpr ir::DType kAll[] = {ir::DType::F32, ir::DType::F64, ir::DType::I64, ir::DType::Bool};
+  if (kind == GenericKind::Float) return kFloats;
+  if (kind == GenericKind::Int) return kInts;
+  return kind == GenericKind::Real ? std::span<const ir::DType>(kReals) : std::span<const ir::DType>(kAll);
+}
+
+bool isStaticBool(const ast::FnParam& p) {
+  return p.isStatic && p.type && p.type->path.size() == 1 && p.type->path[0].text == "bool";
+}
+
+std::vector<Difference> differencesOf(const ast::Stmt& fn) {
+  std::vector<Difference> all{{}};
+  for (const ast::Generic& x : fn.generics) {
+    if (!x.isDType() || x.otherwise) continue;
+    for (const ir::DType t : dtypesOf(x.kind).subspan(1)) all.push_back({&x, nullptr, t});
+  }
+  for (const ast::FnParam& p : fn.params)
+    if (isStaticBool(p)) all.push_back({nullptr, &p});
+  return all;
+}
+}  // namespace
 
 bool Uncalled::sampleValue(const Ty& t, ir::Region* region, Val& v) {
   switch (t.kind) {
@@ -108,14 +156,18 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
     g.bound.try_emplace(t.path[0].text, Val::ofPack({samples.dims[0]}));
     return;
   }
+  if (t.kind == TypeKind::ShapeOf) {
+    const auto dims = samples.dims.first(samples.rank);
+    g.bound.try_emplace(t.path[0].text, Val::ofPack({dims.begin(), dims.end()}));
+    return;
+  }
   if (t.kind == TypeKind::Path && t.path.size() == 1) {
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);
     const bool free = !g.bound.count(name) && types_.typeName(t, g, inShape).variable;
-    if (listed && free && listed->isDType() && listed->kind != GenericKind::Int) {
-      g.bound[name] = Val::ofDType(ir::DType::F32);
-    } else if (listed && free && listed->kind == GenericKind::Int) {
-      g.bound[name] = Val::ofDType(ir::DType::I64);
+    if (listed && free && listed->isDType()) {
+      const bool differs = samples.difference.variable == listed;
+      g.bound[name] = Val::ofDType(differs ? samples.difference.dtype : dtypesOf(listed->kind)[0]);
     } else if (listed && free && listed->kind == GenericKind::Device) {
       DeviceRef d;
       d.name = "$" + name;
@@ -134,81 +186,154 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
     }
   }
   for (size_t i = 0; i < t.args.size(); ++i) {
-    const bool element = t.kind == TypeKind::Tuple || (t.kind == TypeKind::List && i == 0);
-    bindSamples(*t.args[i], g, samples, inShape || !element);
+    const bool isList = t.kind == TypeKind::List;
+    const bool element = t.kind == TypeKind::Tuple || (isList && i == 0);
+    const ast::TypeExpr& part = *t.args[i];
+    const bool length = isList && i == 1 && part.kind == TypeKind::Path && part.path.size() == 1;
+    if (length && !g.bound.count(part.path[0].text) && types_.typeName(part, g, true).variable) {
+      g.bound[part.path[0].text] = Val::ofInt(kLength);
+      g.origin[part.path[0].text] = part.span;
+    }
+    bindSamples(part, g, samples, inShape || !element);
   }
 }
 
-/// What is wrong is reported when it is with every choice of dims: with some a window is larger than a picture.
-void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
+/// Stands for a value of which nothing is known: what is made of it is poison, so that only what is wrong whatever it
+/// is remains to be said.
+Val Uncalled::unknown(Samples& samples) {
+  if (!std::exchange(samples.unknown, true)) context_.error(Code::E0190, {}, std::string(kUnknown));
+  return context_.lost();
+}
+
+bool Uncalled::holds(const Difference& difference, const std::function<void(Samples&)>& lower) {
   std::vector<Diagnostic> first;
-  for (const auto& dims : kChoices) {
+  for (size_t i = 0; i < std::size(kChoices); ++i) {
     Trial trial(context_, instances_, Trial::Reports::Go);
-    instantiateSample(decl, {dims}, region);
+    Samples samples{kChoices[i], difference, kRanks[i]};
+    lower(samples);
     if (!trial.failed()) {
-      trial.keep();
-      return;
+      if (!difference.variable && !difference.parameter) trial.keep();  // where its values are is checked later
+      return true;
     }
-    if (&dims == &kChoices[0]) first = trial.takeReports();
+    std::vector<Diagnostic> reports = trial.takeReports();
+    if (samples.unknown) {
+      std::erase_if(reports, [](const Diagnostic& d) {
+        return d.severity() != Severity::Error || (d.code == Code::E0190 && d.message == kUnknown);
+      });
+      if (reports.empty()) return true;
+    }
+    if (i == 0) first = std::move(reports);
   }
   context_.restate(std::move(first));
+  return false;
 }
 
-void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region) {
+void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
+  for (const Difference& difference : differencesOf(*decl.stmt)) {
+    if (!holds(difference, [&](Samples& samples) { instantiateSample(decl, samples, region); })) return;
+  }
+}
+
+Val Uncalled::sampleOf(const FnDecl& decl, size_t index, Generics& g, Samples& samples, ir::Region& region) {
+  const ast::FnParam& p = decl.stmt->params[index];
+  const bool differs = samples.difference.parameter == &p;
+  if (p.otherwise) {
+    Val v = functions_.defaultOf(decl, index, g);
+    if (p.type && !v.poison())
+      v = unifier_.unify(*p.type, v, g, {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
+    if (differs && v.is(Kind::Bool)) v.boolean = !v.boolean;
+    return v.poison() || functions_.paramIsStatic(decl, p) ? v : tensors_.materialise(v);
+  }
+  if (!p.type) return unknown(samples);
+  const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
+  if (bound != g.bound.end() && bound->second.is(Kind::Int)) return bound->second;
+  if (isStaticBool(p)) return Val::ofBool(!differs);
+  if (p.isStatic) return g.bound[p.name.text] = unknown(samples);
+  if (functions_.paramIsStatic(decl, p)) return g.bound[p.name.text] = Val::ofInt(samples.take());
+  Val v;
+  const size_t errors = context_.diags.errors();
+  const Ty type = types_.resolve(*p.type, g);
+  if (context_.diags.errors() > errors) return Val::unit();
+  const bool isListed = p.type->path.size() == 1 && listedGeneric(g, p.type->path[0].text);
+  if (type.kind == Ty::Kind::Unknown && !isListed) return Val::unit();  // told before
+  if (type.kind == Ty::Kind::Shape) return g.bound[p.type->path[0].text];
+  return sampleValue(type, &region, v) ? v : unknown(samples);
+}
+
+bool Uncalled::sampleArguments(const FnDecl& decl, std::vector<Val>& values, Generics& g, Samples& samples,
+                               ir::Region& region) {
   const ast::Stmt& s = *decl.stmt;
-  Generics g = genericsOf(decl);
-  std::vector<Val> values(s.params.size());
-  bool ok = true;
   for (const ast::FnParam& p : s.params) {
     // A default says what its name is.
     const bool given = p.otherwise && p.type && p.type->kind == ast::TypeExpr::Kind::Path && p.type->args.empty();
     if (p.type && !given) bindSamples(*p.type, g, samples, /*inShape=*/false);
   }
+  const auto isFree = [&](const ast::Generic& x) { return !g.bound.count(x.name.text); };
   // A device variable that is that of no parameter: every call is an error.
-  ok = std::ranges::none_of(s.generics, [&](const ast::Generic& x) {
-    return x.kind == ast::Generic::Kind::Device && !g.bound.count(x.name.text);
-  });
-  for (size_t i = 0; ok && i < values.size(); ++i) {
-    const ast::FnParam& p = s.params[i];
-    if (!p.type) {
-      ok = false;
-      break;
-    }
-    if (p.otherwise) {
-      const Val given = expressions_.eval(*p.otherwise);
-      values[i] = unifier_.unify(*p.type, given, g,
-                                 {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
-      ok = !values[i].poison();
-      if (ok && !functions_.paramIsStatic(decl, p)) values[i] = tensors_.materialise(values[i]);
-      continue;
-    }
-    const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
-    if (bound != g.bound.end() && bound->second.is(Kind::Int)) {
-      values[i] = bound->second;
-    } else if (bound != g.bound.end() && bound->second.is(Kind::Device)) {
-      ok = false;
-    } else if (p.isStatic) {
-      const std::string type = p.type->path.size() == 1 ? p.type->path[0].text : "";
-      values[i] = Val::ofBool(true);
-      ok = type == "bool";
-    } else if (functions_.paramIsStatic(decl, p)) {
-      values[i] = Val::ofInt(samples.take());
-      g.bound[p.name.text] = values[i];
-    } else {
-      ok = sampleValue(types_.resolve(*p.type, g), &region, values[i]);
+  if (std::ranges::any_of(s.generics,
+                          [&](const ast::Generic& x) { return x.kind == ast::Generic::Kind::Device && isFree(x); }))
+    return false;
+  for (size_t i = 0; i < s.params.size(); ++i) {
+    values.push_back(sampleOf(decl, i, g, samples, region));
+    if (values.back().is(Kind::Unit)) return false;
+  }
+  for (const ast::Generic& x : s.generics) {
+    if (!isFree(x)) continue;
+    if (x.otherwise) {
+      if (auto v = types_.typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+    } else if (x.kind != ast::Generic::Kind::Open) {
+      g.bound[x.name.text] = unknown(samples);
     }
   }
+  return true;
+}
+
+void Uncalled::instantiateSample(const FnDecl& decl, Samples& samples, ir::Region& region) {
+  const ast::Stmt& s = *decl.stmt;
+  Generics g = genericsOf(decl);
+  std::vector<Val> values;
+  bool ok = sampleArguments(decl, values, g, samples, region);
   if (ok && s.type && !hasOpenResult(*decl.unit->resolution, s)) ok = functions_.resultDimsBound(*s.type, g, false);
-  if (ok)
-    instances_.instantiate(decl, values, g, {});
-  else if (!functions_.isNamed(decl))
-    checkNamesOf(decl);  // others were looked at by checkUnseen
+  if (ok) instances_.instantiate(decl, values, g, {});
+  if ((!ok || samples.unknown) && !functions_.isNamed(decl)) checkNamesOf(decl);  // others: checkUnseen
+}
+
+void Uncalled::checkDefaults(const FnDecl& decl, ir::Region& region) {
+  const auto& params = decl.stmt->params;
+  const auto isReported = [&](const ast::FnParam& p) {
+    return std::ranges::any_of(context_.diags.all(), [&](const Diagnostic& d) {
+      return d.span.file == p.otherwise->span.file && d.span.begin >= p.otherwise->span.begin &&
+             d.span.end <= p.otherwise->span.end;
+    });
+  };
+  if (std::ranges::none_of(params, [&](const ast::FnParam& p) { return p.otherwise && !isReported(p); })) return;
+  holds({}, [&](Samples& samples) {
+    Generics g = genericsOf(decl);
+    std::vector<Val> values;
+    sampleArguments(decl, values, g, samples, region);
+  });
+}
+
+void Uncalled::checkDefaults(const std::vector<ast::Generic>& generics, const Generics& g) {
+  Generics known = g;
+  known.open = false;  // a name that nothing declares is none of a dim
+  for (const ast::Generic& x : generics) {
+    const auto v = x.otherwise ? types_.typeArgument(*x.otherwise, known) : std::nullopt;
+    if (v && v->is(Kind::DType) && x.isDType())
+      unifier_.checkKind(x.kind, *v, x.name.text,
+                         {"the default of `" + x.name.text + "`", x.otherwise->span, x.name.span});
+  }
 }
 
 void Uncalled::checkUncalled(const Unit& unit) { check(unit, std::nullopt, true); }
 void Uncalled::checkUncalledOf(const Unit& unit, uint32_t source) { check(unit, source, true); }
 void Uncalled::checkTypes(const Unit& unit) {
-  if (!unit.structs.empty() || !unit.aliases.empty()) check(unit, std::nullopt, false);
+  const bool hasDefaults = std::ranges::any_of(unit.functions, [](const auto& named) {
+    return std::ranges::any_of(named.second, [](const FnDecl& decl) {
+      return std::ranges::any_of(decl.stmt->params, [](const ast::FnParam& p) { return p.otherwise != nullptr; });
+    });
+  });
+  if (hasDefaults || !unit.structs.empty() || !unit.aliases.empty()) check(unit, std::nullopt, false);
 }
 
 void Uncalled::check(const Unit& unit, std::optional<uint32_t> source, bool functionsToo) {
@@ -225,22 +350,30 @@ void Uncalled::check(const Unit& unit, std::optional<uint32_t> source, bool func
   for (const auto& [name, decl] : unit.structs) {
     if (!isMeant(*decl.stmt)) continue;
     Generics g = structGenerics(decl);
-    Samples dims{kChoices[0]};
+    const Difference none;
+    Samples dims{kChoices[0], none, kRanks[0]};
     for (const ast::Field& f : decl.stmt->fields) {
       if (f.type) bindSamples(*f.type, g, dims, false);
     }
     structs_.structWith(decl, g);
+    checkDefaults(decl.stmt->generics, g);
   }
   for (const auto& [name, alias] : unit.aliases) {
-    if (!isMeant(*alias) || !alias->type || !alias->generics.empty()) continue;
+    if (!isMeant(*alias) || !alias->type) continue;
     Generics g;
     g.unit = &unit;
-    types_.resolve(*alias->type, g);
+    g.listed = &alias->generics;
+    checkDefaults(alias->generics, g);
+    if (alias->generics.empty()) types_.resolve(*alias->type, g);
   }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (!functionsToo || functions_.isCalled(decl) || !isMeant(*decl.stmt)) continue;
-      checkWithSamples(decl, *samples->body);
+      if (!isMeant(*decl.stmt)) continue;
+      checkDefaults(decl.stmt->generics, genericsOf(decl));
+      if (functions_.isCalled(decl))
+        checkDefaults(decl, *samples->body);
+      else if (functionsToo)
+        checkWithSamples(decl, *samples->body);
     }
   }
   context_.b().makeTyped(OpKind::Return, {}, {});

@@ -60,7 +60,7 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     if (p.isTuple || p.name.text == "_") return;
     const Declaration* d = names.hiddenBy(p.name.span);
     const bool isVariable = d && d->kind == Declaration::Kind::Variable;
-    if (d && ((isVariable && s.kind == StmtKind::Let) || isReadAfter(names, *d, s.span)))
+    if (d && ((isVariable && s.kind != StmtKind::For) || isReadAfter(names, *d, s.span)))
       hidden.emplace_back(p.name.span, d);
     else
       all = false;
@@ -69,7 +69,8 @@ void Bindings::warnHidden(const ast::Stmt& s) {
   const std::string where = !hidden.empty() && isInLoop(*context_.frame().unit->file, s.span)
                                 ? " in each trip of the loop"
                                 : " in this block";
-  const bool isLet = s.kind == StmtKind::Let;
+  const bool isLet = s.kind == StmtKind::Let || s.kind == StmtKind::Var;
+  const std::string word = s.kind == StmtKind::Var ? "`var`" : "`let`";
   for (const auto& [span, outer] : hidden) {
     if (outer->kind != Declaration::Kind::Variable) {
       const ast::Stmt& made = *outer->statement;
@@ -82,7 +83,7 @@ void Bindings::warnHidden(const ast::Stmt& s) {
       continue;
     }
     auto d = context_.warning(Code::W0101, span,
-                              (isLet ? "this `let` makes a new `" + outer->name + "`" + where
+                              (isLet ? "this " + word + " makes a new `" + outer->name + "`" + where
                                      : "this `for` makes a new `" + outer->name + "` in each trip") +
                                   ", and the `var` of that name stays as it is");
     d.note(outer->span, "the variable is declared here");
@@ -94,14 +95,14 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     // What takes the place of the keyword and the blanks behind it.
     const Span keyword{s.keyword.file, s.keyword.begin, s.pattern.span.begin};
     if (all && !s.type && span == hidden.front().first)
-      d.help("assign to " + variables + ", without `let`", {{keyword, ""}});
+      d.help("assign to " + variables + ", without " + word, {{keyword, ""}});
     else
       d.help("to change the variable assign to it; another name makes a new value");
   }
 }
 
 void Bindings::lowerLet(const ast::Stmt& s) {
-  if (s.kind == StmtKind::Let) warnHidden(s);
+  if (s.kind == StmtKind::Let || s.kind == StmtKind::Var) warnHidden(s);
   std::shared_ptr<Ty> expected;
   if (s.type) {
     Generics g;

@@ -16,6 +16,7 @@
 #include "frontend/control/FailedBranch.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Loops.h"
+#include "frontend/control/OptionWords.h"
 #include "frontend/control/PlacedBlocks.h"
 #include "frontend/control/UnusedValues.h"
 #include "frontend/expressions/Expressions.h"
@@ -352,7 +353,9 @@ Outcome Statements::lowerAssert(const ast::Stmt& s, bool& holds) {
     const bool signature = context_.frame().fn && s.value->kind != ast::Expr::Kind::Bool;
     if (signature && context_.body.regionDepth == 0 && context_.body.outerRegions == 0) {
       holds = false;
-      return context_.error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
+      auto d = context_.error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
+      if (auto word = wordMeant(context_, *s.value)) d.help(*word);
+      return d;
     }
   }
   ir::Value* c = decides ? decides : tensors_.tensorOf(condition);

@@ -51,7 +51,7 @@ std::vector<ir::Value*> Elementwise::broadcastAll(const std::vector<Val>& operan
     if (!both) {
       auto d = context_.error(Code::E0202, span,
                               "shapes do not broadcast: " + ir::toString(shape) + " and " +
-                                  ir::toString(t->type.shape) + " in `" + std::string(opName) + "`");
+                                  ir::toString(t->type.shape) + " in `" + context_.calledAs(span, opName) + "`");
       for (const Val& o : operands) {
         if (o.span.valid() && rankOf(o) > 0) d.label(o.span, describe(o));
       }

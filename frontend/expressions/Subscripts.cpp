@@ -157,7 +157,8 @@ std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwis
     d.help("for a run-time start and a fixed length write `x[i :+ length]`", fixed);
     v.span = e->span;
     if (fixed.empty() && !explainKnown(tools_.context, d, v))
-      d.help("for a length that only the run knows take all elements and a mask: `where(arange(8) < n, x, 0.0)`");
+      d.help(
+          "for a length that is known only at run time take all elements and a mask: `where(arange(8) < n, x, 0.0)`");
     return std::nullopt;
   }
   return tools_.evaluator.constInt(v, "a slice bound");

@@ -458,6 +458,16 @@ std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type) 
                                             [](const ast::TypePtr& a) { return a->kind == ast::TypeExpr::Kind::Pack; });
     if (!p.type || pack || place >= p.type->args.size())
       return Help{"name the dim in the type of the parameter: `x: f32[N, 3]`", {}};
+    if (p.type->args[place]->span == type.span) {  // `x: f32[x.shape[0]]`
+      const auto isTaken = [&](const char* name) {
+        const Resolution& names = *context.frame().unit->resolution;
+        const auto uses = names.within(fn->span);
+        return names.global(name) != nullptr || std::ranges::any_of(uses, [&](const Use& u) { return u.name == name; });
+      };
+      for (const char* name : {"N", "M", "K", "L", "D"})
+        if (!isTaken(name)) return Help{"a dim is named in the type of the parameter", {{type.span, name}}};
+      return Help{"name the dim in the type of the parameter: `x: f32[N, 3]`", {}};
+    }
     return Help{"a dim is named in the type of the parameter",
                 {{type.span, textOf(context, p.type->args[place]->span)}}};
   }

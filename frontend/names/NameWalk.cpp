@@ -68,7 +68,7 @@ class NameWalk {
   }
   void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
     if (!p.isTuple && !p.name.text.empty()) {
-      if (kind == DeclarationKind::Local && s) noteHidden(p.name, *s);
+      if ((kind == DeclarationKind::Local || kind == DeclarationKind::Variable) && s) noteHidden(p.name, *s);
       bind(kind, p.name, s);
     }
     for (const ast::Pattern& e : p.elements) bind(kind, e, s);
@@ -78,20 +78,27 @@ class NameWalk {
       const auto found = scopes_[i].find(name.text);
       if (found == scopes_[i].end()) continue;
       const Declaration* outer = found->second;
-      if (outer->kind == DeclarationKind::Variable || isMadeOf(s, *outer)) part_.hidden.emplace_back(name.span, outer);
+      const bool variable = outer->kind == DeclarationKind::Variable;
+      if (s.kind == StmtKind::Var ? variable && isUpdateOf(s, *outer) : variable || isMadeOf(s, *outer))
+        part_.hidden.emplace_back(name.span, outer);
       return;
     }
   }
   /// `let total = total + x` in a loop, which starts from the outer `let` in each trip.
   bool isMadeOf(const ast::Stmt& s, const Declaration& outer) const {
     const ast::Stmt* made = outer.statement;
-    if (s.kind != StmtKind::Let || !s.value || !made || made->kind != StmtKind::Let || made->pattern.isTuple ||
-        !repeats_)
-      return false;
-    return std::ranges::any_of(part_.uses, [&](const Use& u) {
-      return u.declaration == &outer && u.span.file == s.value->span.file && s.value->span.begin <= u.span.begin &&
-             u.span.end <= s.value->span.end;
-    });
+    return s.kind == StmtKind::Let && made && made->kind == StmtKind::Let && !made->pattern.isTuple && repeats_ &&
+           isReadIn(s, outer);
+  }
+  /// `var total = total + x`; `var y = x` and `var x = x` start a variable of the block.
+  bool isUpdateOf(const ast::Stmt& s, const Declaration& outer) const {
+    return s.value && s.value->kind != ast::Expr::Kind::Name && isReadIn(s, outer);
+  }
+  bool isReadIn(const ast::Stmt& s, const Declaration& outer) const {
+    return s.value && std::ranges::any_of(part_.uses, [&](const Use& u) {
+             return u.declaration == &outer && u.span.file == s.value->span.file &&
+                    s.value->span.begin <= u.span.begin && u.span.end <= s.value->span.end;
+           });
   }
   /// What `f` walks is the body of a loop, or, where nothing repeats, of a branch.
   template <class F>
@@ -283,7 +290,7 @@ class NameWalk {
       case StmtKind::TypeAlias:
         return scoped([&] {
           generics(s.generics, s);
-          opened([&] { type(s.type); });
+          type(s.type);
         });
       case StmtKind::Test:
       case StmtKind::Bench: return block(s.body);

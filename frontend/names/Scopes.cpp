@@ -59,8 +59,11 @@ bool Scopes::lostName(std::string_view name) {
 }
 
 Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
-  if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
-  nameLeaves(value, name.text);
+  // Names of the library mean nothing to who reads of a value.
+  if (!context_.sources.inLibrary(name.span)) {
+    if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
+    nameLeaves(value, name.text);
+  }
   Binding binding;
   binding.value = std::move(value);
   binding.span = name.span;

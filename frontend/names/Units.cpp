@@ -233,7 +233,7 @@ void Units::resolveNames(Unit& unit, size_t from) {
   if (inLibrary(unit)) return;
   checkAliases(unit);
   for (const auto& statement : std::span(unit.file->statements).subspan(from))
-    if (statement && statement->kind == StmtKind::Struct) checkDims(unit, *statement);
+    if (statement) checkDims(unit, *statement);
 }
 
 namespace {
@@ -245,11 +245,34 @@ void packsIn(const ast::TypeExpr& t, std::vector<Span>& packs) {
 }
 }  // namespace
 
-/// Names in the shapes of a struct's fields are listed, or known where it stands.
+namespace {
+/// Where a type leaves something open: `_`.
+void openIn(const ast::TypeExpr& t, std::vector<Span>& open) {
+  if (t.kind == ast::TypeExpr::Kind::Path && t.path.size() == 1 && t.path[0].text == "_") open.push_back(t.span);
+  for (const ast::TypePtr& a : t.args)
+    if (a) openIn(*a, open);
+}
+}  // namespace
+
+/// Names in the shapes of a struct or an alias are listed, or known where it stands: otherwise values of one type would
+/// differ in shape.
 void Units::checkDims(const Unit& unit, const ast::Stmt& s) {
-  std::vector<Span> packs;
-  for (const ast::Field& f : s.fields)
-    if (f.type) packsIn(*f.type, packs);
+  const bool isStruct = s.kind == StmtKind::Struct;
+  if (!isStruct && s.kind != StmtKind::TypeAlias) return;
+  const std::string what = isStruct ? "struct" : "type";
+  std::vector<Span> packs, open;
+  const auto look = [&](const ast::TypePtr& t) {
+    if (!t) return;
+    packsIn(*t, packs);
+    openIn(*t, open);
+  };
+  for (const ast::Field& f : s.fields) look(f.type);
+  look(s.type);
+  for (const Span& span : open) {
+    context_.error(Code::E0102, span, "`_` is not the name of a dim")
+        .help("a dim of a " + what + " is a number, a `const`, or a name that is listed after its own: `" + what + " " +
+              s.name.text + "[N]`");
+  }
   std::vector<const Use*> unknown;
   std::string missing;
   for (const Use& u : unit.resolution->within(s.span)) {
@@ -263,14 +286,14 @@ void Units::checkDims(const Unit& unit, const ast::Stmt& s) {
   for (const Use* u : unknown) {
     auto d = context_.error(Code::E0102, u->span, "unknown name `" + std::string(u->name) + "`");
     if (const ast::Stmt* variable = scriptVariable(unit.file, u->name)) {
-      d.note(variable->pattern.span, "bound by the script here; structs do not see its variables");
-      d.help("make it a `const`, or a dim of the struct: `struct " + s.name.text + "[" + std::string(u->name) +
-             "] { ... }`");
+      d.note(variable->pattern.span, "bound by the script here; " + what + "s do not see its variables");
+      d.help("make it a `const`, or a dim of the " + what + ": `" + what + " " + s.name.text + "[" +
+             std::string(u->name) + "]" + (isStruct ? " { ... }`" : " = ...`"));
     } else if (!missing.empty()) {
       // One help lists all.
       const Span last = s.generics.empty() ? s.name.span : s.generics.back().span;
       const std::string list = s.generics.empty() ? "[" + missing + "]" : ", " + missing;
-      d.help("the dims of a struct are listed after its name", {{Span{last.file, last.end, last.end}, list}});
+      d.help("the dims of a " + what + " are listed after its name", {{Span{last.file, last.end, last.end}, list}});
       missing.clear();
     }
   }
@@ -331,7 +354,7 @@ Unit& Units::addScript(const ast::File& file) {
 const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   const std::string key = byLibrary ? libraryKey(name) : name;
   if (auto it = modules_.find(key); it != modules_.end()) {
-    if (!it->second) context_.fail(Code::E0110, span, "module `" + name + "` imports itself");
+    if (reading_.contains(key)) context_.fail(Code::E0110, span, "module `" + name + "` imports itself");
     if (it->second && inLibrary(*it->second)) extendLibrary();
     return it->second;
   }
@@ -380,7 +403,7 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
     modules_[key] = nullptr;
     return nullptr;
   }
-  modules_[key] = nullptr;  // while it is being read
+  modules_[key] = nullptr;
   auto unit = std::make_unique<Unit>();
   unit->name = name;
   unit->key = key;
@@ -390,9 +413,11 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   if (!unit->owned) return nullptr;
   unit->file = unit->owned.get();
   {
+    reading_.insert(key);
     Frame own(unit.get());
     const FrameScope inside(context_.frames, own);
     collect(*unit);
+    reading_.erase(key);
   }
   units_.push_back(std::move(unit));
   return modules_[key] = units_.back().get();
@@ -419,6 +444,13 @@ std::optional<uint32_t> Units::findBeside(const std::string& name) {
     return context_.out.read.modules.emplace_back(context_.sources.add(path, text.str()));
   }
   return std::nullopt;
+}
+
+std::vector<const Unit*> Units::ownModules() const {
+  std::vector<const Unit*> own;
+  for (const auto& unit : units_)
+    if (!unit->isScript && !inLibrary(*unit)) own.push_back(unit.get());
+  return own;
 }
 
 bool Units::inLibrary(const Unit& unit) const { return context_.sources.file(unit.source).isLibrary; }

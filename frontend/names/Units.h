@@ -30,6 +30,8 @@ class Units {
     const auto found = modules_.find(key);
     return found == modules_.end() ? nullptr : found->second;
   }
+  /// The modules that scripts have brought, those of the standard library not among them.
+  std::vector<const Unit*> ownModules() const;
   /// The declarations of the unit's statements `from`..
   void collect(Unit& unit, size_t from = 0);
   /// Evaluates the params of the script, and reports options that name none (E0504).
@@ -49,8 +51,8 @@ class Units {
   bool inLibrary(const Unit& unit) const;
   /// What sources that came since need of modules that were read in part.
   void extendLibrary();
-  /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs that nothing
-  /// declares (E0102).
+  /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs and aliases
+  /// that nothing declares (E0102).
   void resolveNames(Unit& unit, size_t from);
   /// Reports aliases that are made of themselves (E0109); they mean nothing.
   void checkAliases(const Unit& unit);
@@ -69,6 +71,7 @@ class Units {
   const bool wholeLibrary_;  ///< all of its modules is parsed, for messages that propose what there is
   std::list<std::unique_ptr<Unit>> units_;
   std::map<std::string, const Unit*> modules_;  ///< by key; those of the library that a script imports by name too
+  std::set<std::string> reading_;               ///< keys of modules whose imports are being read
 };
 
 }  // namespace tenc::frontend

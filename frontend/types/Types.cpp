@@ -81,7 +81,7 @@ bool Types::requireDim(const ast::TypeExpr& t) {
     case TypeKind::Negate: return requireDim(*t.args[0]);
     case TypeKind::Binary: return requireDim(*t.args[0]) && requireDim(*t.args[1]);
     case TypeKind::Path:  // also one of a device or a dtype: a dim variable may be called so
-      if (!t.hasArgs) return true;
+      if (!t.hasArgs || t.path.size() > 1) return true;  // `x.shape[0]`: that `x` is no module is said
       context_.error(Code::E0203, t.span, "a dim is an integer and takes no arguments in brackets");
       return false;
     default:

@@ -90,7 +90,9 @@ void refuseRunTimeSize(Context& context, const Val& size) {
   const std::vector<Frame*> inner(context.frames.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1)),
                                   context.frames.end());
   context.frames.resize(context.frames.size() - inner.size());
-  auto d = context.error(Code::E0111, at, who + " needs this at compile time, as a size, but it is a run-time value");
+  auto d = context.error(Code::E0111, at,
+                         who + " needs " + (own ? "`" + own->name + "`" : "this") +
+                             " at compile time, as a size, but it is a run-time value");
   context.frames.insert(context.frames.end(), inner.begin(), inner.end());
   explainKnown(d, own, ir::DType::I64);
 }
@@ -244,7 +246,7 @@ std::optional<ir::Dims> Evaluator::constShape(const Val& given) {
     auto d = context_.error(Code::E0210, size->span,
                             "a shape must be known at compile time, but this size is a run-time value");
     if (!explainKnown(context_, d, *size))
-      d.help("for a size that only the run knows take the largest and a mask: `where(arange(8) < n, x, 0.0)`");
+      d.help("for a size that is known only at run time take the largest and a mask: `where(arange(8) < n, x, 0.0)`");
     return std::nullopt;
   }
   auto dims = constInts(v, "a shape");

@@ -10,6 +10,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -24,6 +25,7 @@ Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& va
   leavesOf(value, now);
   leavesOf(old, before);
   const Pins own = declared ? pinsOf(*declared) : Pins();
+  const bool inLibrary = context_.sources.file(context_.frame().unit->source).isLibrary;
   const std::vector<std::string> pinned = pinnedLeaves(old, &own);
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
@@ -37,7 +39,7 @@ Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& va
     now[i] = context_.b().value(OpKind::SamePlace, {now[i], before[i]});
     if (variable.empty()) continue;
     now[i]->op->set("variable", variable);
-    now[i]->name = variable;
+    if (!inLibrary) now[i]->name = variable;
   }
   return rebuild(value, now);
 }

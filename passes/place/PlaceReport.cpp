@@ -248,7 +248,7 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   // `x = x.to(gpu)` means a variable that lives there.
   const bool itself = value->op && value->op->kind == ir::OpKind::To && value->op->operand(0) == old;
   if (itself) startHelp(d, op, old, actual, moves, true);
-  moveHelp(d, op, moves, expected);
+  if (d.helps.empty()) moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
   if (!itself) startHelp(d, op, old, actual, moves);
   callChain(d);

@@ -1,4 +1,4 @@
-// Formats of single values: `[[fill]align][sign][0][width][,][.precision][type]`, the part of Python's format
+// Formats of single values: `[[fill]align][sign][#][0][width][,][.precision][type]`, the part of Python's format
 // specification that numbers, bools and strings need; see https://docs.python.org/3/library/string.html#formatspec.
 #include <algorithm>
 #include <charconv>
@@ -25,17 +25,17 @@ constexpr char kChoice = '?';
 
 struct Spec {
   std::string fill = " ";
-  char align = 0;  ///< one of < > ^, 0 for that of the value's kind
+  char align = 0;  ///< one of < > ^ =, 0 for that of the value's kind
   char sign = '-';
   bool prefix = false;  ///< `#`: 0x, 0o or 0b before the digits
   bool zero = false;
   int width = 0;
-  char separator = 0;  ///< between groups of three digits: `,` or `_`
+  char separator = 0;  ///< between groups of digits: `,` or `_`
   int precision = -1;
-  char type = 0;  ///< one of d x X o b f e g % s, 0 for the shortest form
+  char type = 0;  ///< one of d x X o b f F e E g G % s, 0 for the shortest form
 };
 
-bool isAlign(char c) { return c == '<' || c == '>' || c == '^'; }
+bool isAlign(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
 /// Bytes of the UTF-8 character at the start of `s`.
 size_t characterBytes(std::string_view s) {
@@ -74,7 +74,7 @@ class SpecParser {
       take();
       if (!number(s.precision, true)) return std::nullopt;
     }
-    if (next("dxXobfeg%s")) s.type = take();
+    if (next("dxXobfFeEgG%s")) s.type = take();
     return rest_.empty() ? std::optional(s) : std::nullopt;
   }
 
@@ -99,14 +99,14 @@ class SpecParser {
 /// The base that a type writes integers in; 0 for those that are no such type.
 int baseOf(char type) { return type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 0; }
 
+bool isReal(char type) { return type != 0 && std::string_view("fFeEgG%").find(type) != std::string_view::npos; }
+
 /// Whether the parts of a format go together; "" or why not.
-std::string checkSpec(const Spec& s) {
-  const bool real = s.type == 'f' || s.type == 'e' || s.type == 'g' || s.type == '%';
-  if (s.precision >= 0 && !real && s.type != 's') return "a precision needs one of the types `f`, `e`, `g` and `%`";
-  if (s.zero && s.separator) return "leading zeros and separators do not go together";
+std::string checkSpec(const Spec& s, bool isFloat) {
+  if (s.precision >= 0 && !isReal(s.type) && (s.type != 0 || !isFloat))
+    return "a precision of an integer needs one of the types `f`, `e`, `g` and `%`";
   if (s.prefix && baseOf(s.type) == 0) return "`#` needs one of the types `x`, `X`, `o` and `b`";
-  if (s.separator && (s.type == 'e' || baseOf(s.type) != 0))
-    return "`" + std::string(1, s.type) + "` takes no separators";
+  if (s.separator == ',' && baseOf(s.type) != 0) return "`" + std::string(1, s.type) + "` takes `_` as a separator";
   return "";
 }
 
@@ -122,11 +122,23 @@ std::string padded(std::string text, const Spec& s, char align) {
   return out;
 }
 
-/// Digits with a separator after every third of the whole part.
-std::string grouped(std::string digits, char separator) {
-  const size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  for (size_t i = whole; i > 3; i -= 3) digits.insert(i - 3, 1, separator);
-  return digits;
+/// Digits with a separator between groups of the whole part, and as many zeros before it as make `width` characters of
+/// all; never a separator first, so that it may be one more.
+std::string grouped(const std::string& digits, char separator, char type, size_t width) {
+  const size_t group = baseOf(type) != 0 ? 4 : 3;
+  const char* const accepted = baseOf(type) != 0 ? "0123456789abcdefABCDEF" : "0123456789";
+  const bool finite = !digits.empty() && digits[0] != 'i' && digits[0] != 'n' && digits[0] != 'I' && digits[0] != 'N';
+  const size_t whole = finite ? std::min(digits.find_first_not_of(accepted), digits.size()) : 0;
+  const size_t rest = digits.size() - whole;
+  std::string out;  // from the last character on
+  size_t count = 0;
+  while (count < whole || out.size() + rest < width) {
+    if (count > 0 && count % group == 0) out += separator;
+    out += count < whole ? digits[whole - 1 - count] : '0';
+    ++count;
+  }
+  std::reverse(out.begin(), out.end());
+  return out + digits.substr(whole);
 }
 
 /// Digits without a sign, and whether there is one.
@@ -153,9 +165,33 @@ Magnitude integerDigits(uint8_t dtype, const void* element, char type) {
   return m;
 }
 
+/// As `g`, but for a place behind the point, and one digit less before there is an exponent.
+std::string generalDigits(double v, int precision) {
+  const int places = std::max(precision, 1);
+  char text[kMost + 32];
+  std::snprintf(text, sizeof text, "%.*e", places - 1, v);
+  std::string digits(text);
+  const size_t e = digits.find('e');
+  const int exponent = std::atoi(digits.c_str() + e + 1);
+  const auto withoutZeros = [](std::string s) {
+    if (s.find('.') == std::string::npos) return s;
+    s.erase(s.find_last_not_of('0') + 1);
+    if (s.back() == '.') s.pop_back();
+    return s;
+  };
+  if (exponent < -4 || exponent + 1 > places - 1) return withoutZeros(digits.substr(0, e)) + digits.substr(e);
+  std::snprintf(text, sizeof text, "%.*f", places - 1 - exponent, v);
+  digits = withoutZeros(text);
+  return digits.find('.') == std::string::npos ? digits + ".0" : digits;
+}
+
 Magnitude realDigits(double v, const Spec& s) {
-  if (!std::isfinite(v))
-    return {std::string(std::isnan(v) ? "nan" : "inf") + (s.type == '%' ? "%" : ""), !std::isnan(v) && v < 0};
+  if (!std::isfinite(v)) {
+    const bool large = s.type == 'F' || s.type == 'E' || s.type == 'G';
+    const std::string text = std::isnan(v) ? (large ? "NAN" : "nan") : large ? "INF" : "inf";
+    return {text + (s.type == '%' ? "%" : ""), !std::isnan(v) && v < 0};
+  }
+  if (s.type == 0) return split(generalDigits(v, s.precision));
   const bool percent = s.type == '%';
   const char pattern[] = {'%', '.', '*', percent ? 'f' : s.type, 0};
   const int precision = s.precision < 0 ? 6 : s.precision;
@@ -226,25 +262,30 @@ std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
   const auto s = SpecParser(format).parse();
   const std::string name = "`" + std::string(format) + "`";
   if (!s || s->type == 's') return name + " is not a format of numbers";
-  if (std::string why = checkSpec(*s); !why.empty()) return why;
+  if (std::string why = checkSpec(*s, isFloat(dtype)); !why.empty()) return why;
   if ((s->type == 'd' || baseOf(s->type) != 0) && isFloat(dtype))
     return "`" + std::string(1, s->type) + "` is for integers, and this is " + std::string(dtypeName(dtype));
-  if (dtype == kBool && (s->type || s->sign != '-' || s->separator || s->zero || s->prefix))
+  if (dtype == kBool && (s->type || s->sign != '-' || s->separator || s->zero || s->prefix || s->align == '='))
     return "a bool takes a width and an alignment only";
   return "";
 }
 
 std::string checkTextFormat(std::string_view format) {
   const auto s = SpecParser(format).parse();
-  if (s && (!s->type || s->type == 's') && s->sign == '-' && !s->zero && !s->prefix && !s->separator &&
-      s->precision < 0)
+  if (s && (!s->type || s->type == 's') && s->sign == '-' && !s->zero && !s->prefix && !s->separator && s->align != '=')
     return "";
-  return "a string takes a width and an alignment only";
+  return "a string takes a width, an alignment and a precision only";
 }
 
 std::string formatString(std::string_view text, std::string_view format) {
   const auto s = SpecParser(format).parse();
-  return s ? padded(std::string(text), *s, s->align ? s->align : '<') : std::string(text);
+  if (!s) return std::string(text);
+  if (s->precision >= 0) {
+    size_t end = 0;
+    for (int i = 0; i < s->precision && end < text.size(); ++i) end += characterBytes(text.substr(end));
+    text = text.substr(0, end);
+  }
+  return padded(std::string(text), *s, s->align ? s->align : '<');
 }
 
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format) {
@@ -254,11 +295,11 @@ std::string formatScalar(uint8_t dtype, const void* element, std::string_view fo
   }
   const Spec s = SpecParser(format).parse().value_or(Spec{});
   if (dtype == kBool) return padded(scalar::read<uint8_t>(element) ? "true" : "false", s, s.align ? s.align : '>');
-  const bool real = s.type == 'f' || s.type == 'e' || s.type == 'g' || s.type == '%';
+  const bool real = isReal(s.type);
   Magnitude m;
   if (isFloat(dtype)) {
     const Float f = floatAt(dtype, element);
-    m = real ? realDigits(f.value, s) : split(bareFloat(f));
+    m = real || s.precision >= 0 ? realDigits(f.value, s) : split(bareFloat(f));
   } else if (real) {
     const double v = dtype == 11 ? static_cast<double>(scalar::read<uint64_t>(element))
                                  : std::strtod(scalar::intText(dtype, element).c_str(), nullptr);
@@ -266,11 +307,14 @@ std::string formatScalar(uint8_t dtype, const void* element, std::string_view fo
   } else {
     m = integerDigits(dtype, element, s.type);
   }
-  if (s.separator) m.digits = grouped(std::move(m.digits), s.separator);
   std::string sign = m.negative ? "-" : s.sign == '-' ? "" : std::string(1, s.sign);
   if (s.prefix) sign += std::string("0") + s.type;
-  const size_t width = static_cast<size_t>(s.width), shown = sign.size() + m.digits.size();
-  if (s.zero && !s.align && shown < width) m.digits.insert(0, width - shown, '0');
+  const size_t width = static_cast<size_t>(s.width);
+  const bool zeros = s.zero ? !s.align || s.align == '=' : s.align == '=' && s.fill == "0";
+  const size_t filled = zeros && width > sign.size() ? width - sign.size() : 0;
+  if (s.separator) m.digits = grouped(m.digits, s.separator, s.type, filled);
+  if (m.digits.size() < filled) m.digits.insert(0, filled - m.digits.size(), '0');
+  for (size_t shown = sign.size() + m.digits.size(); s.align == '=' && shown < width; ++shown) sign += s.fill;
   return padded(sign + m.digits, s, s.align ? s.align : '>');
 }
 

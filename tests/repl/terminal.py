@@ -41,6 +41,8 @@ def main():
         t.expect("interrupted.*tenc> ")
         t.send(":why value\n")
         t.expect(r"made on cpu.*let value = \[1, 2\].*tenc> ")
+        t.send("sum(value, ax\t0)\n")                 # completes to `axis: `
+        t.expect(r"axis: 0\).*3.*tenc> ")
         t.send(":mem\t\n")                           # completes to `:memory`
         t.expect(r"cpu: peak \d+ bytes.*tenc> ")
         t.send("import nn; struct Net { first: nn.Linear[3, 2] }; let net = Net { first: nn.linear(3, 2) }\n")
@@ -52,7 +54,7 @@ def main():
         t.send(":doc nn.linear\n")
         t.expect(r"fn linear\[I, O\]\(i: I, o: O, static bias: bool = true\).*A Linear layer.*tenc> ")
         t.send("value.\t\x15")                      # several: a list below
-        t.expect(r"(?=.*\bdevice\b)(?=.*\bndim\b).*\bsoftmax\b.*tenc> ")
+        t.expect(r"(?=.*\bdevice\b)(?=.*\bndim\b)(?!.*\bsoftmax\b).*\btranspose\b.*tenc> ")   # of integers
         t.send("\n")
         t.expect("tenc> ")
         t.send("fn g(x: i64) -> i64 {   # a comment\n")

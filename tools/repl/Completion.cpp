@@ -47,10 +47,59 @@ std::vector<std::string> modules(const std::vector<std::string>& importPaths) {
   return found;
 }
 
-/// Whether the operation takes its operand first, which a call as a method puts before the dot: it is called x or a.
-bool takesOperand(const frontend::OpDoc& op) {
+/// Whether the operation takes a tensor of that dtype first, which a call as a method puts before the dot: it is called
+/// x or a. `dtypes` is written for people: "integers and bools".
+bool takesOperand(const frontend::OpDoc& op, ir::DType dtype) {
+  constexpr std::string_view kMakers[] = {"arange", "linspace"};  // out of numbers
   const std::string_view parameters = std::string_view(op.signature).substr(op.name.size());
-  return parameters.starts_with("(x") || parameters.starts_with("(a,") || parameters.starts_with("(a)");
+  const bool first = parameters.starts_with("(x") || parameters.starts_with("(a,") || parameters.starts_with("(a)");
+  if (!first || op.doc.starts_with("Rejected") || std::ranges::find(kMakers, op.name) != std::end(kMakers))
+    return false;
+  const auto says = [&](std::string_view word) { return op.dtypes.find(word) != std::string_view::npos; };
+  if (op.dtypes.empty() || says("every")) return true;
+  const bool isBool = dtype == ir::DType::Bool;
+  return isBool ? says("bools") : says("numbers") || (ir::isFloat(dtype) ? says("floats") : says("integers"));
+}
+
+/// The name of the function whose arguments are being typed; empty where no bracket of a call is open.
+std::string_view calledIn(std::string_view typed) {
+  int depth = 0;
+  for (size_t i = typed.size(); i-- > 0;) {
+    const char c = typed[i];
+    if (c == ')' || c == ']' || c == '}') ++depth;
+    if (c != '(' && c != '[' && c != '{') continue;
+    if (depth-- == 0) return c == '(' ? lastWord(typed.substr(0, i)) : std::string_view();
+  }
+  return {};
+}
+
+bool isWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// The names of parameters in a signature: `sum(x; axis: ints?)`, `fn f[N](x: f32[N], static k: i64 = 1) -> f32[N]`.
+std::vector<std::string> parametersIn(std::string_view signature) {
+  std::vector<std::string> names;
+  int depth = 0;
+  bool inside = false, atName = false;
+  for (size_t i = 0; i < signature.size(); ++i) {
+    const char c = signature[i];
+    const bool separates = inside && depth == 1 && (c == ',' || c == ';');
+    if (c == '(' && depth == 0) inside = atName = true;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (inside && depth == 0) break;
+    if (separates) atName = true;
+    if (!atName || !isWordCharacter(c)) continue;
+    size_t end = i;
+    while (end < signature.size() && isWordCharacter(signature[end])) ++end;
+    const std::string_view name = signature.substr(i, end - i);
+    i = end - 1;
+    if (name == "static") continue;
+    names.emplace_back(name);
+    atName = false;
+  }
+  return names;
 }
 
 /// The module of `import nn: lin`, where names of it are typed; empty elsewhere.
@@ -61,6 +110,22 @@ std::string importedFrom(std::string_view typed) {
 }
 
 }  // namespace
+
+/// What arguments of a call may be named.
+std::vector<std::string> Shell::optionsOf(std::string_view function) {
+  std::vector<std::string> names;
+  if (function.empty()) return names;
+  const auto addAll = [&](std::string_view signature) {
+    for (std::string& name : parametersIn(signature)) names.push_back(std::move(name));
+  };
+  const std::string own = names_.documentation(std::string(function));
+  for (const std::string_view line : tool::linesOf(own))
+    if (line.starts_with("fn ")) addAll(line);
+  const std::string_view name = function.substr(function.rfind('.') + 1);  // of a method, too
+  for (const frontend::OpDoc& op : frontend::operations())
+    if (own.empty() && op.name == name) addAll(op.signature);
+  return names;
+}
 
 std::vector<std::string> Shell::complete(std::string_view typed) {
   const std::string_view word = lastWord(typed);
@@ -81,15 +146,17 @@ std::vector<std::string> Shell::complete(std::string_view typed) {
   } else if (dot != std::string_view::npos) {
     const std::string base(word.substr(0, dot + 1)), path = base.substr(0, dot);
     for (const std::string& m : names_.members(path)) add(base + m);
-    if (names_.isNumeric(path))
+    if (const auto dtype = names_.dtypeOf(path))
       for (const frontend::OpDoc& op : frontend::operations())
-        if (takesOperand(op)) add(base + std::string(op.name));
+        if (takesOperand(op, *dtype)) add(base + std::string(op.name));
     for (const std::string& f : names_.functionsOf(path)) add(base + f);
   } else if (!word.empty()) {
     for (const std::string_view k : syntax::keywords()) add(k);
     for (const std::string_view k : kWords) add(k);
     for (const std::string& n : state_.names()) add(n);
     for (const frontend::OpDoc& op : frontend::operations()) add(op.name);
+    if (line.ends_with('(') || line.ends_with(','))
+      for (const std::string& p : optionsOf(calledIn(line))) add(p + ": ");
     if (line == ":doc" || line == "?")
       for (const std::string_view m : frontend::stdModuleNames()) add(m);
   }

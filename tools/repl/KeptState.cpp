@@ -294,6 +294,12 @@ std::string KeptState::typeOf(std::string_view name) const {
   return v ? v->described : "";
 }
 
+std::optional<ir::DType> KeptState::dtypeOf(std::string_view name, const frontend::KeptValue& part) const {
+  const Value* v = named(name);
+  if (!v || part.tensor >= v->tensors.size()) return std::nullopt;
+  return v->tensors[part.tensor].type.dtype;
+}
+
 const frontend::KeptValue* KeptState::value(std::string_view name) const {
   const Value* v = named(name);
   return v && !v->statement ? &v->value : nullptr;

@@ -55,6 +55,8 @@ class KeptState {
   std::vector<std::string> names() const;
   /// The type of a kept value as messages say it, "nn.Linear[784, 128]"; empty when there is no value of that name.
   std::string typeOf(std::string_view name) const;
+  /// Of a tensor that is the value of that name, or a part of it.
+  std::optional<ir::DType> dtypeOf(std::string_view name, const frontend::KeptValue& part) const;
   /// The value of that name; null where there is none, or none that is kept without its statement.
   const frontend::KeptValue* value(std::string_view name) const;
   /// Whether a module is imported under that name.

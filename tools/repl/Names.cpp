@@ -41,10 +41,16 @@ const frontend::KeptValue* Names::valueAt(const std::string& path) const {
   return value;
 }
 
-bool Names::isNumeric(const std::string& path) const {
+std::optional<ir::DType> Names::dtypeOf(const std::string& path) const {
   const frontend::KeptValue* value = valueAt(path);
-  return value && (value->kind == ValueKind::Tensor || value->kind == ValueKind::Int ||
-                   value->kind == ValueKind::Float || value->kind == ValueKind::Bool);
+  if (!value) return std::nullopt;
+  switch (value->kind) {
+    case ValueKind::Tensor: return state_.dtypeOf(splitAtDots(path)[0], *value);
+    case ValueKind::Int:
+    case ValueKind::Float: return value->dtype;
+    case ValueKind::Bool: return ir::DType::Bool;
+    default: return std::nullopt;
+  }
 }
 
 std::vector<std::string> Names::functionsOf(const std::string& path) const {
@@ -54,7 +60,7 @@ std::vector<std::string> Names::functionsOf(const std::string& path) const {
   const std::string kind = value->kind == ValueKind::Struct ? value->text : "";
   for (const auto& s : state_.declarations()) {
     const bool takes = s->kind == Kind::Fn && !s->params.empty() && receiverOf(*s) == kind;
-    if (takes && (value->kind == ValueKind::Struct || isNumeric(path))) found.push_back(s->name.text);
+    if (takes && (value->kind == ValueKind::Struct || dtypeOf(path))) found.push_back(s->name.text);
   }
   return found;
 }

@@ -1,10 +1,12 @@
 // What a session knows of a dotted name, `m.fc1.w` or `nn.linear`: what may follow it, and its documentation.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "frontend/Frontend.h"
+#include "ir/Type.h"
 #include "tools/repl/KeptState.h"
 #include "tools/tenc/ModuleDocs.h"
 
@@ -20,8 +22,8 @@ class Names {
   std::vector<std::string> moduleNames(const std::string& name) { return modules_.names(name); }
   /// A module's functions and structs, a line each with the first line of their documentation; empty for none.
   std::string overview(const std::string& name) { return modules_.overview(name); }
-  /// Whether a kept value, or a field of one, is a tensor or a number.
-  bool isNumeric(const std::string& path) const;
+  /// The dtype of a kept value, or a field of one, that is a tensor or a number; nullopt for others.
+  std::optional<ir::DType> dtypeOf(const std::string& path) const;
   /// The session's functions that take a value of its kind first, so that they can be called as its methods.
   std::vector<std::string> functionsOf(const std::string& path) const;
   /// The session's declarations of a name as they were entered; empty for none.

@@ -81,6 +81,7 @@ class Shell {
 
   // ---- completion (Completion.cpp)
   std::vector<std::string> complete(std::string_view typed);
+  std::vector<std::string> optionsOf(std::string_view function);
 
   tool::Session& session_;
   tool::CommandLine line_;

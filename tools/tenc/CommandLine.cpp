@@ -110,7 +110,7 @@ class Reader {
     if (attached) splitAttached(name, value);
     const Option* option = optionNamed(name);
     // Options of other commands are names like any other for the parameters of a script.
-    if (!option || (runsScript() && !option->fits(c_.command))) return parameter(whole);
+    if (!option || (runsScript() && !option->fits(c_.command)) || !hasCompanion(*option)) return parameter(whole);
     if (haveScript() && option->fits(Command::Run)) c_.behindScript.emplace_back(name);
     if (option->value.empty()) {
       if (attached) return fail("--" + std::string(name) + " takes no value");
@@ -129,6 +129,13 @@ class Reader {
     if (alone) optional_ = option;
     if (!alone && !option->value.empty() && !fitsChoices(*option, value)) return fail(wrongValue(*option, value));
     return option->set(c_, value) || fail(wrongValue(*option, value));
+  }
+
+  /// Whether the option stands beside the one that it goes with, if there is such a one.
+  bool hasCompanion(const Option& option) const {
+    const std::string with = "--" + std::string(option.with);
+    return option.with.empty() ||
+           std::ranges::any_of(words_, [&](const std::string& w) { return w == with || w.starts_with(with + "="); });
   }
 
   /// Of the script; one without a value is a bool that is set.
@@ -221,12 +228,12 @@ class Reader {
     if (c_.command != Command::Run && (!c_.emit.empty() || c_.passes))
       return fail(std::string(c_.passes ? "--passes" : "--emit") + " is an option of `tenc s.tl`, not of `" +
                   commandText() + "`");
-    if (c_.runAfterPasses && !c_.passes) return fail("--run goes with --passes");
     if ((c_.emit == "program") == c_.output.empty()) return fail("--emit=program and -o FILE go together");
     if (!scriptStays() || !fitsSavedProgram()) return false;
     if (c_.command == Command::Repl && !c_.session.params.empty()) {
       // Nobody declares parameters here: the option is misspelt.
       const std::string& name = c_.session.params.begin()->first;
+      if (const std::string with = companionOf(name); !with.empty()) return fail("--" + name + " goes with --" + with);
       const std::string meant = nearestOption(name);
       return fail("unknown option --" + name + didYouMean(meant.empty() ? meant : "--" + meant));
     }

@@ -41,6 +41,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
 
 /// Whether `--name` is an option of the tool where it runs a script: a parameter of that name is given behind `--`.
 bool isOption(std::string_view name);
+/// The option beside which alone `--name` is one; empty for others.
+std::string companionOf(std::string_view name);
 /// The commands that alone have the option `--name`: "test, bench"; empty where there are none.
 std::string commandsWith(std::string_view name);
 /// The option that was meant by `--name`, which is none; empty where none is near.

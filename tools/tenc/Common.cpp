@@ -35,7 +35,7 @@ void checkMisspeltOptions(const ast::File& tree, Session& session) {
   std::erase_if(session.options().params, [&](const auto& given) {
     const std::string& name = given.first;
     if (isOption(name)) return false;  // it stood behind `--`
-    const std::string commands = commandsWith(name);
+    const std::string commands = commandsWith(name), with = companionOf(name);
     const auto isParam = [](const ast::StmtPtr& s) { return s && s->kind == ast::Stmt::Kind::Param; };
     NearestName param(name);
     for (const ast::StmtPtr& s : tree.statements) {
@@ -45,7 +45,9 @@ void checkMisspeltOptions(const ast::File& tree, Session& session) {
     if (!param.best().empty() || option.empty()) return false;
     auto d = session.diags().report(Code::E0504, {},
                                     "there is no option `--" + name + "`, and the script has no param of that name");
-    if (commands.empty())
+    if (!with.empty())
+      d.help("`--" + name + "` goes with `--" + with + "`");
+    else if (commands.empty())
       d.help("did you mean `--" + option + "`?");
     else
       d.help("it is an option of tenc " + commands);
@@ -201,7 +203,7 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     outcome = Outcome::Internal;
   }
-  if (line.time) printTimings(session);
+  if (line.time && outcome != Outcome::CompileError) printTimings(session);
   return static_cast<int>(outcome);
 }
 

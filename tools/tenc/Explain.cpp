@@ -36,6 +36,11 @@ bool printOperation(std::string_view name) {
 
 bool printKeyword(std::string_view word) {
   const Keyword* k = keyword(word);
+  // `np.shape` and `nn.size` are none of values.
+  const std::string_view head = word.substr(0, word.rfind('.') == std::string_view::npos ? 0 : word.rfind('.'));
+  const syntax::Familiar* prefix = syntax::familiarName(head.substr(0, head.find('.')));
+  const bool isPath = (prefix && prefix->prefix) || frontend::stdModule(std::string(head));
+  if (!k && !isPath) k = member(word);
   if (k != nullptr) std::printf("%s\n    %s\n", std::string(k->form).c_str(), std::string(k->doc).c_str());
   return k != nullptr;
 }

@@ -1,6 +1,7 @@
 #include "tools/tenc/Keywords.h"
 
 #include <algorithm>
+#include <span>
 
 namespace tenc::tool {
 
@@ -59,6 +60,19 @@ constexpr Keyword kKeywords[] = {
     {"vmap", "vmap(f)(xs, ...)", "f for each row of xs; `in_axes: (0, false)` maps the first argument alone."},
     {"inf", "inf", "Positive infinity, a float."},
     {"nan", "nan", "No number, a float: `nan == nan` is false, `isnan(x)` is true."},
+    {"rev", "for i in rev(0..n) { ... }", "A range from its end to its start."},
+    {"float", "fn f[T: float](x: T[N])", "The kind of a dtype variable: f16, bf16, f32 or f64. `f32(x)` converts."},
+    {"int", "fn f[T: int](x: T[N])", "The kind of a dtype variable: an integer of any size. `i64(x)` converts."},
+    {"real", "fn f[T: real](x: T[N])", "The kind of a dtype variable: any dtype but bool."},
+    {"tree", "fn f[P: tree](p: P)", "The kind of a variable for structs, tuples, lists and tensors: a model."},
+    {"|>", "x |> f(a)", "`f(x, a)`: the value before it is the first argument. It binds loosest of all operators."},
+    {"@", "a @ b", "The matrix product; before a statement, a function or in a type the device: `@gpu let x = ...`."},
+    {"//", "a // b", "The quotient, rounded toward minus infinity; `/` is of floats alone."},
+    {"%", "a % b", "The remainder of `//`, which has the sign of b."},
+    {"**", "a ** b", "The power: it binds before a minus in front, and from the right."},
+    {"..", "0..n", "The range from 0 to n - 1, in a `for`."},
+    {"...", "f32[...S]", "A shape pack: as many dims as there are; `x[..., 0]` leaves the dims before the last whole."},
+    {":+", "x[i :+ 64]", "64 elements from i on, which may be known only at run time."},
     {"pi", "pi", "3.14159265358979, as exact as the dtype that it takes."},
     {"str", "param path: str = \"x.npy\"", "Text that is known at compile time."},
     {"u16", "u16[N]", "Integers from 0 to 65535."},
@@ -70,11 +84,25 @@ constexpr Keyword kKeywords[] = {
     {"while", "while c { ... }", "A loop that goes on as long as its condition is true."},
 };
 
+constexpr Keyword kMembers[] = {
+    {"to", "x.to(gpu)",
+     "x on another device: a tensor, or all tensors of a tree. A dtype converts by a call: `f32(x)`."},
+    {"shape", "x.shape", "The sizes of x, known at compile time: `x.shape[0]` is the first."},
+    {"ndim", "x.ndim", "How many dims x has, known at compile time."},
+    {"size", "x.size", "How many elements x has, known at compile time."},
+    {"dtype", "x.dtype", "The dtype of x, known at compile time: `x.dtype == f32`, `zeros([3], dtype: x.dtype)`."},
+    {"device", "x.device", "The device that x lives on, as a device or in an `@` annotation."},
+    {"T", "x.T", "x with its last two dims exchanged."},
+};
+
+const Keyword* in(std::span<const Keyword> rows, std::string_view word) {
+  const auto found = std::ranges::find(rows, word, &Keyword::word);
+  return found == rows.end() ? nullptr : &*found;
+}
 }  // namespace
 
-const Keyword* keyword(std::string_view word) {
-  const auto* found = std::ranges::find(kKeywords, word, &Keyword::word);
-  return found == std::end(kKeywords) ? nullptr : found;
-}
+const Keyword* keyword(std::string_view word) { return in(kKeywords, word); }
+
+const Keyword* member(std::string_view path) { return in(kMembers, path.substr(path.rfind('.') + 1)); }
 
 }  // namespace tenc::tool

@@ -9,5 +9,7 @@ struct Keyword {
 };
 /// Null for what is no keyword.
 const Keyword* keyword(std::string_view word);
+/// Of a member of values, as `shape`, or `x.shape` of any x; null for others.
+const Keyword* member(std::string_view path);
 
 }  // namespace tenc::tool

@@ -152,7 +152,14 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.emit = v, true; }},
     {"passes", "a,b", "run these passes and print the module (with --run: run it)",
      [](CommandLine& c, std::string_view v) { return c.passes = v, true; }},
-    {"run", "", "run what --passes leaves", [](CommandLine& c, std::string_view) { return c.runAfterPasses = true; }},
+    {"run",
+     "",
+     "run what --passes leaves",
+     [](CommandLine& c, std::string_view) { return c.runAfterPasses = true; },
+     0,
+     {},
+     true,
+     "passes"},
     {"debug", "pass", "say why the pass declines rewrites",
      [](CommandLine& c, std::string_view v) { return c.session.debugPass = v, !v.empty(); }},
     {"trap", "nan", "stop at the operation that first makes a NaN or an infinity",
@@ -271,7 +278,12 @@ std::string nearestOption(std::string_view name) {
 
 bool isOption(std::string_view name) {
   const Option* option = optionNamed(name);
-  return option && option->fits(Command::Run);
+  return option && option->fits(Command::Run) && option->with.empty();
+}
+
+std::string companionOf(std::string_view name) {
+  const Option* option = optionNamed(name);
+  return option ? std::string(option->with) : "";
 }
 
 std::string commandsWith(std::string_view name) {

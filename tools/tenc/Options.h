@@ -26,7 +26,8 @@ struct Option {
   uint32_t commands = 0;                              ///< that alone take it, a bit each; 0: all
   /// What it means to `commands` without a value; all other commands take it with one.
   std::string_view alone{};
-  bool ofProgram = true;  ///< false: it changes no program, only how compiling one fails
+  bool ofProgram = true;    ///< false: it changes no program, only how compiling one fails
+  std::string_view with{};  ///< it is an option beside this one alone
 
   bool of(Command c) const { return (commands >> static_cast<unsigned>(c) & 1u) != 0; }
   /// Whether the command takes it.
