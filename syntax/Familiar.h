@@ -39,6 +39,7 @@ struct Familiar {
   std::string_view compared{};          ///< what a comparison with it becomes
   bool nothing = false;                 ///< a statement of it, or an option, may be left out
   std::string_view nothingAs{};         ///< an option may be left out where its value is this
+  bool ofGradients = false;             ///< of a network or optimiser: it clears what `backward` adds to
   bool ofNetwork = false;               ///< as a method it is one of networks, also of those that are tuples here
   bool ofSteps = false;                 ///< of an optimiser that TL is given at each step
   std::string_view ofTree{};            ///< what is said of it as a member of a list or tuple

@@ -228,7 +228,7 @@ constexpr Familiar kNames[] = {
     {.name = "backward", .help = kGradients},
     {.name = "requires_grad", .help = kGradients, .nothing = true},
     {.name = "requires_grad_", .help = kGradients, .nothing = true, .ofNetwork = true},
-    {.name = "zero_grad", .help = kGradients, .nothing = true, .ofNetwork = true},
+    {.name = "zero_grad", .help = kGradients, .nothing = true, .ofGradients = true, .ofNetwork = true},
     {.name = "pass", .help = "an empty block is written `{ }`", .nothing = true},
     {.name = "__name__",
      .help = "a script runs from its first line on, and a module has nothing that runs",

@@ -20,6 +20,7 @@ constexpr std::string_view kTables = "a table of numbers is read by `load_csv(pa
 constexpr std::string_view kWeighted = "weights multiply what is summed";
 constexpr std::string_view kShuffled =
     "rows are shuffled by `x[permutation(x.shape[0])]`, and cut by `split(x, [8, 2])`";
+constexpr std::string_view kFirstOrSecond = "`softmax` works along the last axis; PyTorch chooses the first or second";
 constexpr std::string_view kAllOfIt =
     "`softmax` works along the last axis, that of SciPy over all elements unless it is told an axis";
 constexpr std::string_view kConverts = "a dtype converts: `f32(x)`";
@@ -165,6 +166,21 @@ constexpr ForeignCall kCalls[] = {
      .text = "log_softmax({dtype}({x})<, axis: {dim}>)",
      .apart = true,
      .help = kConverts},
+    // PyTorch's own axis, where none is given.
+    {.call = "softmax(x)", .text = "softmax({x}, axis: 0)", .form = kTorch, .help = kFirstOrSecond, .rank = 3},
+    {.call = "softmax(x)",
+     .text = "softmax({x}, axis: 1)",
+     .form = kTorch,
+     .help = kFirstOrSecond,
+     .rank = 4,
+     .mostRank = 16},
+    {.call = "log_softmax(x)", .text = "log_softmax({x}, axis: 0)", .form = kTorch, .help = kFirstOrSecond, .rank = 3},
+    {.call = "log_softmax(x)",
+     .text = "log_softmax({x}, axis: 1)",
+     .form = kTorch,
+     .help = kFirstOrSecond,
+     .rank = 4,
+     .mostRank = 16},
     // Those of SciPy have no axis of their own.
     {.call = "special.softmax(x)", .text = "exp({x} - logsumexp({x}))", .form = kNumPy, .help = kAllOfIt},
     {.call = "special.log_softmax(x)", .text = "{x} - logsumexp({x})", .form = kNumPy, .help = kAllOfIt},

@@ -235,11 +235,19 @@ class Helper : private SyntaxView {
     return group && isWhole(ahead(n + 1)) && isWhole(back(m + 1));
   }
 
+  /// Whether the rest of a line has a backslash.
+  bool holdsBackslash(uint32_t from) const {
+    const std::string_view rest = std::string_view(p_.reporter.text()).substr(from);
+    return rest.substr(0, rest.find('\n')).find('\\') != std::string_view::npos;
+  }
+
   bool strings() {
     const bool string = at_ == T::STRING || at_ == T::STR_OPEN;
     if (string && prior(T::NAME) && p_.before->getStopIndex() + 1 == p_.at.getStartIndex() &&
         p_.before->getText().size() <= 2) {
-      return say(Form::StringPrefix, {{span(*p_.before), ""}});
+      // What a backslash is in a raw string it is nowhere else.
+      const bool raw = p_.before->getText().find_first_of("rR") != std::string::npos && holdsBackslash(span().begin);
+      return say(Form::StringPrefix, raw ? std::vector<Edit>() : std::vector<Edit>{{span(*p_.before), ""}});
     }
     return false;
   }

@@ -315,6 +315,7 @@ class WordHelper : private SyntaxView {
 
   std::vector<Edit> gone() const {
     if (behindWord(-1) && !startsStatement(behindWord(-1))) return {};
+    if (is(2, T::LBRACK) || is(2, T::DOT)) return {};  // `del x[0]` changes `x`
     const Token* end = outside(at0_ + 1, [](size_t t) { return t == T::SEMI; });
     size_t stop = end ? span(*end).begin : p_.reporter.text().size();
     stop = std::max<size_t>(stop, wordSpan().end);

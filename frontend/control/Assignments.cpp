@@ -204,8 +204,8 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
       d.note(binding->span, "`" + found->text + "` is bound here");
       if (const auto other = aliasOf(*binding, *found))
         d.help(aliasHelp(found->text, *other));
-      else if (const auto repeated = repeatedIn(*binding, *found))
-        d.note(repeated->span, std::string(repeated->text)).help("bind it with `var` if that is meant");
+      else if (const auto meaning = otherIn(*binding, *found))
+        d.note(meaning->span, std::string(meaning->text)).help("bind it with `var` if that is meant");
       else if (const Span keyword = keywordOf(*binding); keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
       else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
@@ -235,10 +235,12 @@ std::optional<std::string> Assignments::aliasOf(const Binding& binding, const as
   return aliasRead(*file, ast::Name{name.text, binding.span});
 }
 
-std::optional<OtherMeaning> Assignments::repeatedIn(const Binding& binding, const ast::Expr& name) const {
+std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const ast::Expr& name) const {
   const ast::File* file = context_.frame().unit->file;
   if (!file || binding.span.file != file->source) return std::nullopt;
-  return repeatedUpdate(*file, ast::Name{name.text, binding.span});
+  const ast::Name bound{name.text, binding.span};
+  const auto repeated = repeatedUpdate(*file, bound);
+  return repeated ? repeated : seenByLambda(*file, bound);
 }
 
 Span Assignments::keywordOf(const Binding& binding) const {

@@ -51,7 +51,8 @@ class Assignments {
   bool refuseBuiltins(const ast::Expr& target);
   /// Another name of what the variable would hold in Python, where one is changed in place and the other read.
   std::optional<std::string> aliasOf(const Binding& binding, const ast::Expr& name) const;
-  std::optional<OtherMeaning> repeatedIn(const Binding& binding, const ast::Expr& name) const;
+  /// What changing the variable would do otherwise in Python.
+  std::optional<OtherMeaning> otherIn(const Binding& binding, const ast::Expr& name) const;
   /// The `let` that binds the name, alone or with others; invalid for what is bound otherwise.
   Span keywordOf(const Binding& binding) const;
   /// Makes a variable of the parameter of the function at hand; said once for each.

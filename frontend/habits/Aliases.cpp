@@ -10,6 +10,7 @@
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 #include "ir/DeviceTable.h"
+#include "ir/Type.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -40,11 +41,21 @@ bool holds(Span outer, Span part) {
   return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
 }
 
+/// Whether a call gives the memory of what it is called with, at least sometimes: `f32(x)` is `x` where that is f32.
+bool givesOperand(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const std::string_view called = callee.text;
+  if (changedByCall(call) || std::ranges::binary_search(kViews, called)) return true;
+  if (callee.kind == ExprKind::Name) return ir::dtypeNamed(called).has_value();
+  return std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called);
+}
+
 /// What a name is bound to, or assigned with `=`.
 struct Bound {
   std::string name;
   const ast::Expr* value = nullptr;  ///< null: a parameter, or one of several values
   Span span;                         ///< of the whole statement
+  bool also = false;                 ///< it holds what it held, too: `xs.append(x)`
 };
 
 /// What is changed in place: `x += 1`, `x[i] = 0`.
@@ -56,7 +67,7 @@ struct Changed {
 /// The names, changes and loops of one function, or of the script outside of its functions.
 class Scope {
  public:
-  Scope(const ast::File& file, Span part) : file_(file) {
+  Scope(const ast::File& file, Span part, int depth = 0) : file_(file), depth_(depth) {
     fn_ = statementAround(file, part, {StmtKind::Fn, StmtKind::Test, StmtKind::Bench});
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) { add(s); };
@@ -87,6 +98,25 @@ class Scope {
       }
     }
     return found;
+  }
+
+  /// Whether parts of the name's value are one array: `[r, r]`, `list(2, |_| r)`.
+  bool holdsTwice(const std::string& name) const {
+    return std::ranges::any_of(bound_, [&](const Bound& b) {
+      if (b.name != name || b.also || !b.value) return false;
+      if (b.value->kind == ExprKind::Array) {
+        NameSet seen;
+        return std::ranges::any_of(b.value->args, [&](const ast::ExprPtr& part) {
+          return part->kind == ExprKind::Name && !seen.insert(part->text).second;
+        });
+      }
+      const auto& all = b.value->arguments;
+      const ast::Expr* made = b.value->kind == ExprKind::Call && !all.empty() ? all.back().value.get() : nullptr;
+      return made && made->kind == ExprKind::Lambda && made->body && made->body->kind == ExprKind::Name &&
+             std::ranges::none_of(made->params, [&](const ast::LambdaParam& p) {
+               return namesOf(p.pattern).contains(made->body->text);
+             });
+    });
   }
 
   /// Whether something else than a parameter is the name's value at a place, whatever way leads there.
@@ -126,10 +156,8 @@ class Scope {
         const ast::Expr& callee = *e.args[0];
         const bool method = callee.kind == ExprKind::Member;
         if (!method && callee.kind != ExprKind::Name) break;
-        const std::string_view called = callee.text;
-        if (!changedByCall(e) && !std::ranges::binary_search(kViews, called) &&
-            !(method && (std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called))))
-          break;
+        if (!method) addGiven(e, names);
+        if (!givesOperand(e)) break;
         if (method) add(callee.args[0]);
         for (const ast::Argument& a : e.arguments) add(a.value);
         break;
@@ -149,7 +177,11 @@ class Scope {
     if (s.kind == StmtKind::Var)
       for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, nullptr, s.span});
     if (s.kind == StmtKind::Assign && s.target) assign(*s.target, s.value.get(), s);
-    const ast::Expr* changed = s.kind == StmtKind::Expr && s.value ? changedByCall(*s.value) : nullptr;
+    const bool calls = s.kind == StmtKind::Expr && s.value && s.value->kind == ExprKind::Call;
+    if (calls && s.value->args[0]->kind == ExprKind::Member && s.value->args[0]->text == "append")
+      if (const ast::Expr* list = rootOf(*s.value->args[0]->args[0]))
+        for (const ast::Argument& a : s.value->arguments) bound_.push_back({list->text, a.value.get(), s.span, true});
+    const ast::Expr* changed = calls ? changedByCall(*s.value) : nullptr;
     if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) changes_.push_back({root->text, s.span});
   }
   void bind(const ast::Pattern& p, const ast::Expr& value, Span span) {
@@ -184,7 +216,7 @@ class Scope {
   const Bound* boundFor(const std::string& name, Span place) const {
     const Bound* last = nullptr;
     for (const Bound& b : bound_) {
-      if (b.name != name || b.span.end > place.begin || (last && b.span.begin < last->span.begin)) continue;
+      if (b.also || b.name != name || b.span.end > place.begin || (last && b.span.begin < last->span.begin)) continue;
       if (b.value && sharedBy(*b.value).contains(name)) continue;  // still the array it was
       const StatementPlace at = placeIn(file_, b.span);
       const bool passed =
@@ -203,6 +235,51 @@ class Scope {
   bool isSince(const std::string& name, Span place, Span change) const {
     const Bound* last = boundFor(name, change);
     return !last || (place.begin > last->span.begin && place.end <= change.begin);
+  }
+
+  /// The names whose array a function of the script may give back.
+  void addGiven(const ast::Expr& call, NameSet& names) const {
+    constexpr int kMostDepth = 4;
+    if (depth_ >= kMostDepth) return;
+    const auto add = [&](const std::string& parameter, size_t i) {
+      for (const ast::Argument& a : call.arguments)
+        if (a.name && a.name->text == parameter && a.value) names.merge(sharedBy(*a.value));
+      if (i < call.arguments.size() && !call.arguments[i].name) names.merge(sharedBy(*call.arguments[i].value));
+    };
+    const std::string& called = call.args[0]->text;
+    for (const ast::StmtPtr& s : file_.statements) {
+      if (!s || s->kind != StmtKind::Fn || s->name.text != called) continue;
+      const NameSet given = Scope(file_, s->span, depth_ + 1).given();
+      for (size_t i = 0; i < s->params.size(); ++i)
+        if (given.contains(s->params[i].name.text)) add(s->params[i].name.text, i);
+    }
+    for (const Bound& b : bound_) {
+      if (b.name != called || !b.value || b.value->kind != ExprKind::Lambda || !b.value->body) continue;
+      const NameSet given = sharedBy(*b.value->body);
+      for (size_t i = 0; i < b.value->params.size(); ++i)
+        if (meet(given, namesOf(b.value->params[i].pattern))) add("", i);
+    }
+  }
+  /// The names whose array the function may give.
+  NameSet given() const {
+    NameSet names;
+    const auto add = [&](const ast::Stmt& s) {
+      if (s.value) names.merge(sharedBy(*s.value));
+    };
+    if (fn_->bodyIsExpr) add(*fn_);
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (s.kind == StmtKind::Return) add(s);
+    };
+    visitor.visit(*fn_);
+    if (const auto& all = fn_->body.statements; !all.empty() && all.back() && all.back()->kind == StmtKind::Expr)
+      add(*all.back());
+    for (size_t before = 0; before != names.size();) {
+      before = names.size();
+      for (const Bound& b : bound_)
+        if (b.value && names.contains(b.name)) names.merge(sharedBy(*b.value));
+    }
+    return names;
   }
 
   /// Whether an array indexed so is a view: tensors of indices and masks make a copy.
@@ -226,6 +303,7 @@ class Scope {
 
   const ast::File& file_;
   const ast::Stmt* fn_ = nullptr;
+  int depth_;  ///< of calls that are looked through
   std::vector<Bound> bound_;
   std::vector<Changed> changes_;
   std::vector<Span> loops_, targets_;
@@ -268,6 +346,12 @@ std::optional<std::string> aliasIn(const ast::File& file, const Scope& scope, co
     if (other != name && scope.isReadAfter(other, change)) return other;
   if (scope.isBoundFor(name, change)) aliases.erase(name);  // which is no longer what was passed
   const ast::Stmt* fn = scope.function();
+  // A default is made once in Python.
+  const auto isKept = [&](const ast::FnParam& p) {
+    return aliases.contains(p.name.text) && p.otherwise && p.otherwise->kind != ExprKind::Int &&
+           p.otherwise->kind != ExprKind::Float;
+  };
+  if (fn && std::ranges::any_of(fn->params, isKept)) return name;
   return fn && fn->kind == StmtKind::Fn ? readByCaller(file, *fn, aliases) : std::nullopt;
 }
 
@@ -302,6 +386,7 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
   const Scope scope(file, binding.span);
   for (const Changed& c : scope.changes()) {
     if (c.name != binding.text) continue;
+    if (scope.holdsTwice(c.name)) return c.name;
     if (auto other = aliasIn(file, scope, c.name, c.span)) return other;
   }
   return std::nullopt;
@@ -309,7 +394,8 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
 
 std::string aliasHelp(const std::string& name, const std::string& other) {
   if (name == other)
-    return "in NumPy and PyTorch this changes the caller's array; here a function has a value of its own: give it back";
+    return "in NumPy and PyTorch `" + name +
+           "`, or its parts, would be one array for all that hold it; here each is a value of its own";
   return "in NumPy and PyTorch `" + name + "` and `" + other +
          "` are one array; here each is a value of its own: change `" + other + "` itself, or bind `var " + name +
          "` where a copy is meant";

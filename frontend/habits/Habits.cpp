@@ -70,9 +70,12 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     }
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
-  if (named && named->nothing && file && placeIn(*file, call.span).statement &&
-      placeIn(*file, call.span).statement->kind == ast::Stmt::Kind::Expr &&
-      placeIn(*file, call.span).statement->value.get() == &call) {
+  const ast::Stmt* alone = named && named->nothing && file ? placeIn(*file, call.span).statement : nullptr;
+  if (alone && named->ofGradients) {  // which the step that needs them takes along
+    d.help(std::string(named->help));
+    return true;
+  }
+  if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value.get() == &call) {
     d.help(std::string(named->help), {syntax::removed(context_.sources, call.span)});
     return true;
   }

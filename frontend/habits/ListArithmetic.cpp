@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string_view>
 
 #include "frontend/habits/Places.h"
@@ -14,27 +15,50 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
-/// The value that all assignments give a name, by their kind: `x = [1, 2]`, `n = 3`.
-bool isBoundTo(const ast::File& file, const ast::Expr& name, ExprKind kind) {
+/// Whether all assignments give a name such a value: `x = [1, 2]`, `n = 3`.
+bool isBoundTo(const ast::File& file, const ast::Expr& name, const std::function<bool(const ast::Expr&)>& wanted) {
   bool found = false, otherwise = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     if (nameBound(s) != name.text || !s.value) return;
-    (s.value->kind == kind ? found : otherwise) = true;
+    if (name.span.begin < s.value->span.begin || name.span.begin >= s.value->span.end)  // `x = x + [1]`
+      (wanted(*s.value) ? found : otherwise) = true;
   };
   visitAround(file, name.span, visitor);
   return found && !otherwise;
 }
 
-bool isKind(const ast::File& file, const ast::Expr& e, ExprKind kind) {
-  return e.kind == kind || (e.kind == ExprKind::Name && isBoundTo(file, e, kind));
+bool isInteger(const ast::File& file, const ast::Expr& e) {
+  const auto isInt = [](const ast::Expr& value) { return value.kind == ExprKind::Int; };
+  return isInt(e) || (e.kind == ExprKind::Name && isBoundTo(file, e, isInt));
+}
+
+/// Whether an expression gives a list of Python, as the text tells: brackets, comprehensions, `sorted`, and parts and
+/// copies of such.
+bool isList(const ast::File& file, const ast::Expr& e, int depth = 0) {
+  constexpr int kMostDepth = 8;
+  if (depth > kMostDepth) return false;
+  const auto is = [&](const ast::Expr& part) { return isList(file, part, depth + 1); };
+  switch (e.kind) {
+    case ExprKind::Array: return true;
+    case ExprKind::Name: return isBoundTo(file, e, is);
+    case ExprKind::Binary: return (e.text == "+" || e.text == "*") && (is(*e.args[0]) || is(*e.args[1]));
+    case ExprKind::Index: return e.subscripts.size() == 1 && !e.subscripts[0].index && is(*e.args[0]);
+    case ExprKind::Call: {
+      const ast::Expr& callee = *e.args[0];
+      if (callee.kind == ExprKind::Member)
+        return callee.text == "tolist" || (callee.text == "copy" && e.arguments.empty() && is(*callee.args[0]));
+      return callee.kind == ExprKind::Name && (callee.text == "list" || callee.text == "sorted");
+    }
+    default: return false;
+  }
 }
 
 /// Whether Python computes with a list and the other operand, and not with their elements.
 bool isOfLists(const ast::File& file, std::string_view op, const ast::Expr& other) {
   constexpr std::array kWhole = std::to_array<std::string_view>({"+", "+=", "==", "!=", "<", ">", "<=", ">="});
-  if (op == "*" || op == "*=") return isKind(file, other, ExprKind::Int);
-  return std::ranges::find(kWhole, op) != kWhole.end() && isKind(file, other, ExprKind::Array);
+  if (op == "*" || op == "*=") return isInteger(file, other);
+  return std::ranges::find(kWhole, op) != kWhole.end() && isList(file, other);
 }
 
 }  // namespace
@@ -61,7 +85,7 @@ std::optional<std::string> listsWritten(const SourceManager& sources, const ast:
 
 Span listOperation(const ast::File& file, const ast::Name& name) {
   const ast::Stmt* bound = placeIn(file, name.span).statement;
-  if (!bound || nameBound(*bound) != name.text || !bound->value || bound->value->kind != ExprKind::Array) return {};
+  if (!bound || nameBound(*bound) != name.text || !bound->value || !isList(file, *bound->value)) return {};
   const auto isIt = [&](const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == name.text; };
   Span found{};
   TreeVisitor visitor;

@@ -7,6 +7,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 
 namespace tenc::frontend {
@@ -74,12 +75,73 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices) {
 
 }  // namespace
 
+namespace {
+
+/// Where a loop that binds the name anew has ended, and what it left there is read.
+Span readBehindLoop(const ast::File& file, const ast::Name& name) {
+  std::vector<Span> loops, bound;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == StmtKind::For && namesOf(s.pattern).contains(name.text) && s.span.begin > name.span.end)
+      loops.push_back(s.span);
+    if (nameBound(s) == name.text) bound.push_back(s.span);
+  };
+  Span found{};
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (found.valid() || !isNamed(e, name.text)) return true;
+    const auto holds = [&](Span l) { return l.begin <= e.span.begin && e.span.end <= l.end; };
+    if (std::ranges::any_of(loops, holds) ||
+        std::ranges::any_of(bound, [&](Span s) { return s.begin == e.span.begin; }))
+      return true;
+    const bool left = std::ranges::any_of(loops, [&](Span l) {
+      return l.end <= e.span.begin &&
+             std::ranges::none_of(bound, [&](Span s) { return s.begin >= l.end && s.end <= e.span.begin; });
+    });
+    if (left) found = e.span;
+    return true;
+  };
+  visitAround(file, name.span, visitor);
+  return found;
+}
+
+/// A product or sum of a list in brackets that TL would compute with by elements.
+bool isOfLists(const ast::Expr& e) {
+  if (e.kind != ExprKind::Binary || (e.text != "*" && e.text != "+")) return false;
+  const auto isList = [](const ast::Expr& part) { return part.kind == ExprKind::Array || isOfLists(part); };
+  return e.text == "*" ? isList(*e.args[0]) || isList(*e.args[1]) : isList(*e.args[0]) && isList(*e.args[1]);
+}
+
+/// 1 for `[0] * 3` and `[1] + [2]`, 2 for `[[0] * 3] * 2`; 0 for what `listsWritten` does not write.
+int repeated(const ast::Expr& e) {
+  if (e.kind != ExprKind::Binary) return 0;
+  const ast::Expr &left = *e.args[0], &right = *e.args[1];
+  const bool isLeft = left.kind == ExprKind::Array;
+  if (e.text == "+") return isLeft && right.kind == ExprKind::Array ? 1 : 0;
+  const ast::Expr& list = isLeft ? left : right;
+  if (e.text != "*" || list.kind != ExprKind::Array || list.args.size() != 1) return 0;
+  const ast::Expr& element = *list.args[0];
+  if (element.kind == ExprKind::Array) return 0;
+  if (!isOfLists(element)) return 1;
+  const int inner = element.text == "*" ? repeated(element) : 0;
+  return inner == 0 ? 0 : inner + 1;
+}
+
+}  // namespace
+
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
   if (const Span whole = listOperation(file, name); whole.valid())
     return OtherMeaning{whole,
                         "brackets make a tensor, and this works on its elements; Python repeats, joins and compares "
                         "whole lists"};
+  if (const Span read = readBehindLoop(file, name); read.valid())
+    return OtherMeaning{read, "a loop has a name of its own, which ends with it; in Python this is what the loop left"};
   const ast::Stmt* s = placeIn(file, name.span).statement;
+  if (s && nameBound(*s) == name.text && s->value && isOfLists(*s->value)) {
+    const int depth = repeated(*s->value);
+    if (depth == 0 || (depth > 1 && isAssignedBehind(file, s->span, name.text)))
+      return OtherMeaning{s->value->span,
+                          "Python repeats and joins lists, and the parts of one that is repeated are one list"};
+  }
   const bool binds = s && nameBound(*s) == name.text && s->value && s->value->kind == ExprKind::Call;
   const ast::Expr* callee = binds ? s->value->args[0].get() : nullptr;
   if (callee && callee->kind == ExprKind::Member && callee->text == "sort" && !isTakenApart(file, name))
@@ -111,8 +173,23 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
   return found;
 }
 
+std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name& name) {
+  std::optional<OtherMeaning> found;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const ast::Expr* made = s.value && s.value->kind == ExprKind::Lambda ? s.value.get() : nullptr;
+    if (found || !made || nameBound(s).empty() || !namesRead(*made).contains(name.text)) return;
+    const bool isOwn = std::ranges::any_of(
+        made->params, [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(name.text); });
+    if (!isOwn && isAssignedBehind(file, s.span, name.text))
+      found = OtherMeaning{made->span, "a lambda keeps the values it was made with; in Python it sees later ones"};
+  };
+  visitAround(file, name.span, visitor);
+  return found;
+}
+
 bool changesOtherwise(const ast::File& file, const ast::Name& name) {
-  return aliasRead(file, name) || repeatedUpdate(file, name);
+  return aliasRead(file, name) || repeatedUpdate(file, name) || seenByLambda(file, name);
 }
 
 }  // namespace tenc::frontend

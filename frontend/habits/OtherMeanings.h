@@ -18,6 +18,8 @@ struct OtherMeaning {
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name);
 /// Of an update of the variable that is bound at `name`, which may add several values to one element.
 std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name);
+/// Of a change of the variable bound at `name` behind a lambda that reads it and has a name itself.
+std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name& name);
 /// Whether the variable bound at `name`, if it is an array, would be changed in another way than in Python.
 bool changesOtherwise(const ast::File& file, const ast::Name& name);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
@@ -61,6 +62,17 @@ struct Model {
   }
 };
 
+/// Whether gradients start from nothing at each trip: `opt.zero_grad()` stands among the statements of the step.
+const ast::Stmt* clearedBy(const Statements& among, const std::string& optimiser, const Model& model) {
+  for (const ast::StmtPtr& s : among) {
+    const ast::Expr* call = s ? calledAlone(*s, "zero_grad") : nullptr;
+    if (!call) continue;
+    const std::string& of = call->args[0]->args[0]->text;
+    if (of == optimiser || (model.names.size() == 1 && of == model.names[0])) return s.get();
+  }
+  return nullptr;
+}
+
 /// The model in what binds an optimiser: `optim.adam(m)`, `optim.adam(m.parameters())`, `optim.adam([x, y])`.
 std::optional<Model> modelOf(const ast::Stmt& optimiser) {
   const ast::Expr* made = optimiser.value.get();
@@ -96,9 +108,10 @@ struct Step {
   size_t loss, backward, update;  ///< places of the statements
   Model model;
   std::string optimiser, name;
-  const ast::Expr* call;             ///< `opt.step()`
-  const ast::Stmt* block = nullptr;  ///< the loop that the statements stand in
-  const ast::Stmt* clips = nullptr;  ///< `clip_grad_norm_(m.parameters(), 1.0)`
+  const ast::Expr* call;              ///< `opt.step()`
+  const ast::Stmt* block = nullptr;   ///< the loop that the statements stand in
+  const ast::Stmt* clears = nullptr;  ///< `opt.zero_grad()`
+  const ast::Stmt* clips = nullptr;   ///< `clip_grad_norm_(m.parameters(), 1.0)`
 
   /// The statements before the loss that it needs and that depend on the model, in order; nothing where what they
   /// give is not that of their place.
@@ -174,6 +187,7 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   auto model = made ? modelOf(*made) : std::nullopt;
   if (!model) return std::nullopt;
   Step step{among, l, b, u, std::move(*model), optimiser, loss, call};
+  step.clears = clearedBy(among, optimiser, step.model);
   const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
   if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
   for (size_t i = b + 1; i < u; ++i)
@@ -244,6 +258,7 @@ class Writer {
                                      kept});
     if (step_.model.list.valid()) edits_.push_back({step_.model.list, m});
     edits_.push_back(syntax::removed(sources_, step_.among[step_.backward]->span));
+    if (step_.clears) edits_.push_back(syntax::removed(sources_, step_.clears->span));
     if (step_.clips)
       edits_.push_back(
           {step_.clips->span, "let clipped = optim.clip_norm(" + g + ", " + text(mostNorm(*step_.clips)->span) + ")"});
@@ -358,6 +373,10 @@ class Writer {
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
   const std::optional<Step> step = file ? stepAt(*file, backward) : std::nullopt;
+  if (step && step->block && !step->clears)
+    return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};
+  for (const std::string& model : step ? step->model.names : std::vector<std::string>())
+    if (const auto other = aliasRead(*file, model, step->call->span)) return Help{aliasHelp(model, *other), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
   return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
 }

@@ -266,7 +266,7 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   if (use) {
     const std::string help = "`" + name + "` is used after this block: declare it before the block, with `var " + name;
     const ast::Stmt* assigns = placeIn(*file, span).statement;
-    if (type && assigns) {
+    if (type && assigns && !(type->rank() > 0 && changesOtherwise(*file, ast::Name{name, span}))) {
       const ast::Stmt* block = blockBefore(*file, *assigns, *use);
       const std::string line = "var " + name + " = " + startOf(*type);
       d.help(help + "`", {syntax::lineBefore(context_.sources, block->span, line)});
@@ -277,7 +277,8 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   }
   // Where an array may have another name, its type decides once it is known.
   const ast::Name bound{name, span};
-  const bool differs = file && (!type || type->rank() > 0) && changesOtherwise(*file, bound);
+  const bool isArray = !type || type->rank() > 0;
+  const bool differs = file && (isArray ? changesOtherwise(*file, bound) : seenByLambda(*file, bound).has_value());
   const bool again = file && !differs && isAssignedBehind(*file, span, name);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
   if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {
@@ -287,9 +288,13 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   }
   std::vector<Edit> edits{{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}};
   const ast::Stmt* s = file ? placeIn(*file, span).statement : nullptr;
-  const bool whole = s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value;
-  if (const auto lists = whole ? listsWritten(context_.sources, *s->value) : std::nullopt)
-    edits.push_back({s->value->span, *lists});
+  TreeVisitor lists;  // `[[0] * 4 for _ in range(3)]`
+  lists.onExpression = [&](const ast::Expr& e) {
+    const auto written = listsWritten(context_.sources, e);
+    if (written) edits.push_back({e.span, *written});
+    return !written;
+  };
+  if (s && s->kind == ast::Stmt::Kind::Assign && s->op == "=" && s->value) lists.visit(*s->value);
   d.help(help, std::move(edits));
 }
 
