@@ -241,7 +241,7 @@ void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
 /// The default of a parameter where it goes with the samples of others: `w: f32[N] = ones([3])` does for one N alone.
 Val Uncalled::fittingDefault(const FnDecl& decl, size_t index, Generics& g, Samples& samples) {
   const ast::FnParam& p = decl.stmt->params[index];
-  const Val given = functions_.defaultOf(decl, index, g);
+  Val given = functions_.defaultOf(decl, index, g);
   if (!p.type || given.poison()) return given;
   const Target who{"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true};
   Generics alone = genericsOf(decl);
