@@ -84,7 +84,7 @@ struct WrittenPath {
 /// What the end of a path says, also where the run chooses among texts that say the same; "" where it is not known.
 std::string formatAtEnd(const FormatParts& parts, Format format) {
   const std::string& last = parts.pieces.back();
-  const std::string alone = formatOf(last, format);
+  std::string alone = formatOf(last, format);
   if (!alone.empty() || parts.formats.empty()) return alone;
   std::string common;
   for (const std::string& text : rt::choiceTexts(parts.formats.back())) {

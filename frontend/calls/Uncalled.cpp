@@ -67,11 +67,10 @@ constexpr int64_t kChoices[][16] = {
 };
 }  // namespace
 
-/// One thing that is not as in the first samples: the dtype of a variable, or the value of a static bool.
+/// What is not as in the first samples.
 struct Difference {
-  const ast::Generic* variable = nullptr;
-  const ast::FnParam* parameter = nullptr;
-  ir::DType dtype = ir::DType::F32;
+  size_t dtype = 0;  ///< which of its dtypes each variable takes, all at once: two may have to agree
+  const ast::FnParam* parameter = nullptr;  ///< a static bool that is false
 };
 
 struct Samples {
@@ -108,13 +107,18 @@ bool isStaticBool(const ast::FnParam& p) {
 }
 
 std::vector<Difference> differencesOf(const ast::Stmt& fn) {
-  std::vector<Difference> all{{}};
+  size_t variables = 0, most = 1;
   for (const ast::Generic& x : fn.generics) {
     if (!x.isDType() || x.otherwise) continue;
-    for (const ir::DType t : dtypesOf(x.kind).subspan(1)) all.push_back({&x, nullptr, t});
+    ++variables;
+    most = std::max(most, dtypesOf(x.kind).size());
   }
+  // Of several variables one may be of integers only where another is, or a shape tells: only their precision differs.
+  if (variables > 1) most = std::min(most, size_t{2});
+  std::vector<Difference> all;
+  for (size_t i = 0; i < most; ++i) all.push_back({i});
   for (const ast::FnParam& p : fn.params)
-    if (isStaticBool(p)) all.push_back({nullptr, &p});
+    if (isStaticBool(p)) all.push_back({0, &p});
   return all;
 }
 }  // namespace
@@ -166,8 +170,8 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
     const ast::Generic* listed = listedGeneric(g, name);
     const bool free = !g.bound.count(name) && types_.typeName(t, g, inShape).variable;
     if (listed && free && listed->isDType()) {
-      const bool differs = samples.difference.variable == listed;
-      g.bound[name] = Val::ofDType(differs ? samples.difference.dtype : dtypesOf(listed->kind)[0]);
+      const auto dtypes = dtypesOf(listed->kind);
+      g.bound[name] = Val::ofDType(dtypes[std::min(samples.difference.dtype, dtypes.size() - 1)]);
     } else if (listed && free && listed->kind == GenericKind::Device) {
       DeviceRef d;
       d.name = "$" + name;
@@ -212,7 +216,7 @@ bool Uncalled::holds(const Difference& difference, const std::function<void(Samp
     Samples samples{kChoices[i], difference, kRanks[i]};
     lower(samples);
     if (!trial.failed()) {
-      if (!difference.variable && !difference.parameter) trial.keep();  // where its values are is checked later
+      if (difference.dtype == 0 && !difference.parameter) trial.keep();  // where its values are is checked later
       return true;
     }
     std::vector<Diagnostic> reports = trial.takeReports();
@@ -234,13 +238,31 @@ void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
   }
 }
 
+/// The default of a parameter where it goes with the samples of others: `w: f32[N] = ones([3])` does for one N alone.
+Val Uncalled::fittingDefault(const FnDecl& decl, size_t index, Generics& g, Samples& samples) {
+  const ast::FnParam& p = decl.stmt->params[index];
+  Val given = functions_.defaultOf(decl, index, g);
+  if (!p.type || given.poison()) return given;
+  const Target who{"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true};
+  Generics alone = genericsOf(decl);
+  if (const Val v = unifier_.unify(*p.type, given, alone, who); v.poison()) return v;
+  Generics all = g;
+  Val v;
+  {
+    Trial trial(context_, instances_, Trial::Reports::Go);
+    v = unifier_.unify(*p.type, given, all, who);
+    if (!trial.failed()) trial.keep();
+  }
+  if (v.poison()) return unknown(samples);
+  g = std::move(all);
+  return v;
+}
+
 Val Uncalled::sampleOf(const FnDecl& decl, size_t index, Generics& g, Samples& samples, ir::Region& region) {
   const ast::FnParam& p = decl.stmt->params[index];
   const bool differs = samples.difference.parameter == &p;
   if (p.otherwise) {
-    Val v = functions_.defaultOf(decl, index, g);
-    if (p.type && !v.poison())
-      v = unifier_.unify(*p.type, v, g, {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
+    Val v = fittingDefault(decl, index, g, samples);
     if (differs && v.is(Kind::Bool)) v.boolean = !v.boolean;
     return v.poison() || functions_.paramIsStatic(decl, p) ? v : tensors_.materialise(v);
   }
@@ -263,11 +285,8 @@ Val Uncalled::sampleOf(const FnDecl& decl, size_t index, Generics& g, Samples& s
 bool Uncalled::sampleArguments(const FnDecl& decl, std::vector<Val>& values, Generics& g, Samples& samples,
                                ir::Region& region) {
   const ast::Stmt& s = *decl.stmt;
-  for (const ast::FnParam& p : s.params) {
-    // A default says what its name is.
-    const bool given = p.otherwise && p.type && p.type->kind == ast::TypeExpr::Kind::Path && p.type->args.empty();
-    if (p.type && !given) bindSamples(*p.type, g, samples, /*inShape=*/false);
-  }
+  for (const ast::FnParam& p : s.params)
+    if (p.type && !p.otherwise) bindSamples(*p.type, g, samples, /*inShape=*/false);  // others are bound by the default
   const auto isFree = [&](const ast::Generic& x) { return !g.bound.count(x.name.text); };
   // A device variable that is that of no parameter: every call is an error.
   if (std::ranges::any_of(s.generics,

@@ -64,6 +64,7 @@ class Uncalled {
   void checkDefaults(const std::vector<ast::Generic>& generics, const Generics& g);
   /// No value where the type has an error.
   Val sampleOf(const FnDecl& decl, size_t index, Generics& g, Samples& samples, ir::Region& region);
+  Val fittingDefault(const FnDecl& decl, size_t index, Generics& g, Samples& samples);
   Val unknown(Samples& samples);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
   /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
