@@ -83,17 +83,6 @@ class NativeEmitter : NativeElements {
   Scalar endOfPart(const Counting& c, Range steps, Scalar first);
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, const Counting& c);
-  /// Indices that follow from what arrays hold that the loop only reads.
-  struct HeldIndices {
-    std::vector<std::pair<const ir::Value*, int64_t>> indices;  ///< each with what it must be below
-    std::vector<const ir::Op*> chain;                           ///< what computes them
-  };
-  bool follows(const ir::Op& loop, const ir::Value* v, std::vector<const ir::Op*>& chain);
-  void findHeld(const ir::Op& loop, const ir::Region& region, HeldIndices& found);
-  HeldIndices heldIndices(const ir::Op& loop);
-  Scalar anyOutside(const ir::Op& loop, const HeldIndices& held, const Counting& c, Scalar first);
-  Slots tripsInParts(const ir::Op& op, const Slots& start, const Counting& c, const HeldIndices& held,
-                     const std::vector<Linear>& known);
   void whileLoop(const ir::Op& op);
   bool isSafeRead(const ir::Op& op);
   static bool isIntegerDivision(const ir::Op& op);

@@ -111,27 +111,20 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   const bool forward = steps.least > 0, known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
   Counting count = {lo, hi, step, forward, looksOf(op, quietTrips(region))};
   std::vector<Linear> indices;
-  HeldIndices held;
   if (!hasLoop(region)) hoistReads(op);
   if (!hasLoop(region) && (known || steps.most > 0)) {
     const IndexRanges::Scope scope(ranges_);
     indices = linearIndices(op, region);
     for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
     bindArgs(region, start, 1);  // where its tensors are
-    if (forward && known) held = heldIndices(op);
-    for (const auto& [v, extent] : held.indices) ranges_.assume(v, {0, extent - 1});
     if (mayLeaveTrip(region)) {
-      if (!indices.empty()) held = {};
       indices.clear();
     } else if (const ApartReads apart = apartReads(op); apart.at != nullptr) {
       count.apart = index(apart.at), count.unchanged = apart.reads;
     }
   }
-  auto all = [&] {
-    return held.indices.empty() ? trips(op, start, count) : tripsInParts(op, start, count, held, indices);
-  };
   if (indices.empty()) {
-    last = all();
+    last = trips(op, start, count);
   } else {
     auto *anywhere = block("anywhere"), *after = block("after");
     count.forward = forward || !known;
@@ -140,7 +133,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
       const IndexRanges::Scope inside(ranges_);
       ranges_.assume(region, range);
       for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
-      last = all();
+      last = trips(op, start, count);
     }
     auto* endInside = b_.GetInsertBlock();
     b_.CreateBr(after);

@@ -164,7 +164,6 @@ class NativeProgram:
         kinds = ["assign"] * 5 + ["write"] * 4 + ["if"] * 3 + ["let"] * 2 + ["swap", "leave", "cell", "walk"]
         if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", "search", "record", "count", "steps", "local"]
         if self.work <= 20: kinds += ["triangle", "triangle"]
-        if self.work <= 4 and "t" in self.inputs: kinds += ["ahead"] * 4
         getattr(self, r.choice(kinds) + "_statement")()
 
     def assign_statement(self):
@@ -389,25 +388,6 @@ class NativeProgram:
 
         self.put(f"for {i} in {way} {{ {'; '.join(body() for _ in range(r.choice([1, 1, 2, 3])))} }}")
 
-    def ahead_statement(self):
-        """A long loop whose indices an array holds, so that they are looked through some trips ahead."""
-        r, j = self.r, self.name("j")
-        q = r.choice([n for n in self.updated() if len(self.arrays[n][1]) == 1])
-        t, (n,) = self.arrays[q]
-        x = r.choice([a for a, (of, s) in self.arrays.items() if len(s) == 1 and a != "t" and of != "bool"])
-        m, trips = self.arrays[x][1][0], self.inputs["t"][1][0]
-        by = r.choice([1, 1, 1, 2]) if trips > 1024 else 1
-        at = lambda: f"t[{j}]" if r.random() < 0.8 else f"t[{j} - 1]"
-        def place(n):
-            low, high = r.choice([(0, n - 1), (-n, n - 1), (-n, n - 1)]) if r.random() >= self.risk else r.choice([(0, n), (-n - 1, n - 1), (-9 * n, 9 * n)])
-            i = f"max(min({at()}, {high}), {low})"
-            return i if r.random() < 0.7 else f"{i} + {r.choice([0, 0, 1]) if self.risk else 0}"
-        def body():
-            value = r.choice([f"{t}({x}[{place(m)}])", f"{t}({j})", r.choice(self.known(t) or [self.literal(t)])])
-            write = f"{q}[{place(n)}] {r.choice(['=', '+=', '-='])} {value}"
-            return write if r.random() < 0.7 else f"if {at()} {r.choice(COMPARE)} {r.randint(0, 4)} {{ {write} }}"
-        self.put(f"for {j} in 1..{trips}{f' by {by}' if by > 1 else ''} {{ {'; '.join(body() for _ in range(r.choice([1, 1, 2])))} }}")
-
     def triangle_statement(self):
         """Loops whose bounds and indices depend on variables of those around, so that sums of them are in range."""
         r = self.r
@@ -465,8 +445,7 @@ class NativeProgram:
         for k in range(r.randint(1, 3)):
             t = r.choice(self.types + ["bool"])
             self.inputs[f"x{k}"] = (t, r.choice([(5,), (8,), (9,), (16,), (33,), (70,), (100,), (3, 4), (8, 8)]))
-        if r.random() < 0.25: self.inputs["t"] = ("i64", (r.choice([513, 514, 600, 1025, 1300]),))
-        self.arrays = {n: s for n, s in self.inputs.items() if n not in ("z", "t")}
+        self.arrays = {n: s for n, s in self.inputs.items() if n != "z"}
         if not any(len(s) == 1 and t != "bool" for t, s in self.arrays.values()): self.inputs["x9"] = self.arrays["x9"] = (r.choice(self.types), (8,))
         for k in range(r.randint(1, 3)):
             t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (40,), (100,)]) if k == 0 or r.random() < 0.8 else (5, 6)
