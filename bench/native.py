@@ -48,6 +48,18 @@ def graph(r):
     return [starts.astype(i64), r.integers(0, 100000, 600000)]
 
 
+def pages(r):
+    return [np.concatenate([[0], np.sort(r.integers(0, 160001, 19999)), [160000]]), r.integers(0, 20000, 160000), r.random(20000)]
+
+
+def roads(r): return [*r.integers(0, 2000, (2, 30000)), r.random(30000)]
+
+
+def waves(r):
+    angles = -2 * np.pi * np.arange(8192) / 16384
+    return [*r.standard_normal((2, 16384)), np.cos(angles), np.sin(angles)]
+
+
 def words(r):
     """Bytes of a text: letters, blanks, ends of lines."""
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvk     \n\t", u8)
@@ -111,6 +123,11 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "sliding_maximum": (every(whole(0, 1000000, 500000)), i64, (500000,)),
     "coin_change": (lambda r: [np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])], i64, (100001,)),
     "jacobi": (every(normal((300, 300), f32)), f32, (300, 300)),
+    "bellman_ford": (roads, f64, (2000,)),
+    "closure": (lambda r: [r.random((200, 200)) < 0.02], bool, (200, 200)),
+    "page_rank": (pages, f64, (20000,)),
+    "fft": (waves, f64, (2, 16384)),
+    "smith_waterman": (every(whole(0, 4, 1500, u8), whole(0, 4, 1500, u8)), i32, (1,)),
     "affine_8": (every(normal(8, f32), between(.8, .95, 8), normal(8, f32)), f32, (8,)),
     "affine_100": (every(normal(100, f32), between(.8, .95, 100), normal(100, f32)), f32, (100,)),
     "heat_64": (every(normal(64, f32)), f32, (64,)),

@@ -6,6 +6,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/KernelSet.h"
+#include "codegen/Overwrites.h"
 #include "codegen/Target.h"
 #include "ir/TargetTraits.h"
 #include "runtime/abi/Program.h"
@@ -13,8 +14,10 @@
 
 namespace tenc::codegen {
 
-/// The kernel of a `fused` op for a target of these traits. Every fused op has exactly one.
-Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits);
+/// The kernel of a `fused` op for a target of these traits. Every fused op has exactly one. It may leave out a part of
+/// the result, if that saves something.
+Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits,
+                   const std::optional<Box>& leftOut = std::nullopt);
 /// The kernel of an op of Trait::Library, for a target that writes such.
 Kernel buildRoutine(const ir::Op& op);
 

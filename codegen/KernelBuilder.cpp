@@ -1,5 +1,6 @@
 #include "codegen/KernelBuilder.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "codegen/Codegen.h"
@@ -166,7 +167,38 @@ Kernel buildRoutine(const ir::Op& op) {
   return k;
 }
 
-Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
+namespace {
+
+/// Each stage of an elementwise kernel becomes one for each side of what it leaves out.
+void leaveOut(Kernel& k, const Box& box) {
+  const auto isScratch = [](const Buffer& b) { return b.role == Buffer::Role::Scratch; };
+  const auto isOther = [&](const Stage& s) {
+    return s.ordered || !s.innerLo.empty() || s.outerLo.size() != box.lo.size();
+  };
+  if (k.kind != Kernel::Kind::Loop || !k.reductions.empty() || std::ranges::any_of(k.buffers, isScratch) ||
+      std::ranges::any_of(k.stages, isOther))
+    return;
+  std::vector<Stage> sides;
+  for (Stage rest : k.stages) {
+    for (size_t d = 0; d < box.lo.size(); ++d) {
+      const int64_t lo = std::clamp(box.lo[d], rest.outerLo[d], rest.outerHi[d]);
+      const int64_t hi = std::clamp(box.hi[d], lo, rest.outerHi[d]);
+      Stage side = rest;
+      side.outerHi[d] = lo;
+      if (side.outerLo[d] < side.outerHi[d]) sides.push_back(side);
+      side.outerLo[d] = hi;
+      side.outerHi[d] = rest.outerHi[d];
+      if (side.outerLo[d] < side.outerHi[d]) sides.push_back(side);
+      rest.outerLo[d] = lo;
+      rest.outerHi[d] = hi;
+    }
+  }
+  if (!sides.empty()) k.stages = std::move(sides);  // else it does not run at all
+}
+
+}  // namespace
+
+Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits, const std::optional<Box>& leftOut) {
   Kernel k;
   const ir::Region& region = *fused.regions[0];
   k.name = nameOf(region);
@@ -212,6 +244,7 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
       buildLoop(g);
     }
   }
+  if (k.error.empty() && leftOut) leaveOut(k, *leftOut);
   if (k.error.empty()) collapseLoops(k);
   return k;
 }

@@ -41,7 +41,10 @@ class Collection {
     }
     const bool isRoutine = op.has(ir::Trait::Library);
     if (isRoutine && target->routineCode(op) != RoutineCode::Kernel) return;
-    Kernel k = isRoutine ? buildRoutine(op) : buildKernel(op, target->traits());
+    // Elsewhere the runtime may check that something was put where a kernel works.
+    const bool onHost = device == ir::DeviceTable::kHost;
+    Kernel k =
+        isRoutine ? buildRoutine(op) : buildKernel(op, target->traits(), onHost ? overwrittenPart(op) : std::nullopt);
     if (!k.error.empty()) {
       error_ = "kernel " + k.name + ": " + k.error;
       return;

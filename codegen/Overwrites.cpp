@@ -1,7 +1,6 @@
 #include "codegen/Overwrites.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "ir/Loops.h"
 #include "ir/Scalar.h"
@@ -13,74 +12,177 @@ using ir::Value;
 
 namespace {
 
-/// The variable of a loop that counts from 0 by 1, and its end.
+/// The variable of a loop that counts from `lo` to before `hi` by 1, or the other way round.
 struct Counter {
   const Value* variable;
-  int64_t end;
+  int64_t lo, hi;
+  bool up;
 };
 
-bool isNumber(const Value* v, int64_t n) {
-  const auto c = ir::constantScalar(v);
-  return c && c->i == n;
+std::optional<Counter> counterOf(const Op& loop) {
+  if (loop.kind != OpKind::For) return std::nullopt;
+  const auto lo = ir::constantInt(loop.operand(0)), hi = ir::constantInt(loop.operand(1)),
+             step = ir::constantInt(loop.operand(2));
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (!lo || !hi || !step || std::abs(*lo) > kMost || std::abs(*hi) > kMost) return std::nullopt;
+  const Value* variable = loop.regions[0]->args[0].get();
+  if (*step == 1 && *lo < *hi) return Counter{variable, *lo, *hi, true};
+  if (*step == -1 && *hi < *lo) return Counter{variable, *hi + 1, *lo + 1, false};
+  return std::nullopt;
 }
 
-/// Whether the places of all its updates, one in each trip of the loops around it, make up a tensor.
-bool coversAll(const Op& scatter, const std::vector<Counter>& loops) {
-  if (scatter.kind != OpKind::Scatter || scatter.stringAttr("mode") != "set") return false;
-  const ir::Type& t = scatter.operand(0)->type;
-  const auto& axes = scatter.intsAttr("axes");
-  if (static_cast<int64_t>(axes.size()) != t.rank() || scatter.operand(1)->type.rank() != 0) return false;
-  std::vector<const Value*> used;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const Value* at = scatter.operand(2 + i);
-    const auto loop = std::find_if(loops.begin(), loops.end(), [&](const Counter& c) { return c.variable == at; });
-    if (loop == loops.end() || loop->end != t.shape[static_cast<size_t>(axes[i])]) return false;
-    if (std::find(used.begin(), used.end(), at) != used.end()) return false;
-    used.push_back(at);
+/// `variable + shift`.
+struct Place {
+  const Value* variable;
+  int64_t shift;
+};
+
+Place placeOf(const Value* v) {
+  const Op* op = v->op;
+  if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return {v, 0};
+  for (size_t i : {0, 1}) {
+    const auto by = ir::constantInt(op->operand(1 - i));
+    if (by && std::abs(*by) < (int64_t{1} << 40) && (op->kind == OpKind::Add || i == 0))
+      return {op->operand(i), op->kind == OpKind::Add ? *by : -*by};
   }
-  return true;
+  return {v, 0};
 }
 
-/// Whether a loop, whenever it runs, overwrites what it carries as number `i`.
-bool loopOverwrites(const Op& loop, size_t i, std::vector<Counter> loops) {
-  if (loop.kind != OpKind::For || !isNumber(loop.operand(0), 0) || !isNumber(loop.operand(2), 1)) return false;
-  const auto end = ir::constantScalar(loop.operand(1));
-  if (!end || end->i < 1) return false;
-  const ir::Region& region = *loop.regions[0];
-  loops.push_back({region.args[0].get(), end->i});
-  const Value* before = region.args[ir::firstCarriedArg(loop) + i].get();
-  if (before->uses.size() != 1) return false;
-  const Op& user = *before->uses[0].user;
-  if (user.parent != &region) return false;
-  size_t result = 0;
-  if (user.kind == OpKind::Scatter) {
-    if (before->uses[0].operand != 0 || !coversAll(user, loops)) return false;
-  } else {
-    if (user.kind != OpKind::For || before->uses[0].operand < ir::firstCarriedOperand(user)) return false;
-    result = before->uses[0].operand - ir::firstCarriedOperand(user);
-    if (!loopOverwrites(user, result, loops)) return false;
+/// Loops one in the other of which the innermost writes one element in each trip: `d[i, j] = ...`.
+class Nest {
+ public:
+  /// The part that they write of what the outermost carries as number `i`, if they read only what was written in trips
+  /// before, and what is beyond that part.
+  std::optional<Box> writtenBy(const Op& outermost, size_t i) {
+    const Op* loop = &outermost;
+    while (true) {
+      const auto counter = counterOf(*loop);
+      if (!counter) return std::nullopt;
+      loops_.push_back(*counter);
+      const ir::Region& region = *loop->regions[0];
+      const Value* before = region.args[ir::firstCarriedArg(*loop) + i].get();
+      const Value::Use* next = onlyUpdate(*before);
+      if (next == nullptr || next->user->parent != &region) return std::nullopt;
+      const Op& user = *next->user;
+      const bool isLoop = user.kind == OpKind::For && next->operand >= ir::firstCarriedOperand(user);
+      const size_t inner = isLoop ? next->operand - ir::firstCarriedOperand(user) : 0;
+      const Value* after = user.result(inner);
+      const Value::Use* end = onlyUpdate(*after);
+      if (end == nullptr || end->user != region.terminator() || end->operand != i) return std::nullopt;
+      if (!isLoop) return user.kind == OpKind::Scatter && next->operand == 0 ? written(user, *before) : std::nullopt;
+      // What an outer loop reads itself has no place among the trips of the inner one.
+      if (before->uses.size() != 1 || after->uses.size() != 1) return std::nullopt;
+      loop = &user;
+      i = inner;
+    }
   }
-  const Value* after = user.result(result);
-  return after->uses.size() == 1 && region.terminator()->operand(i) == after;
+
+ private:
+  /// The use of a version of a tensor that makes the next one; null if there are others than reads beside it.
+  static const Value::Use* onlyUpdate(const Value& version) {
+    const Value::Use* update = nullptr;
+    for (const Value::Use& use : version.uses) {
+      if (use.user->kind == OpKind::Gather && use.operand == 0) continue;
+      if (update != nullptr) return nullptr;
+      update = &use;
+    }
+    return update;
+  }
+
+  std::optional<Box> written(const Op& write, const Value& before) {
+    const ir::Type& t = write.operand(0)->type;
+    const auto& axes = write.intsAttr("axes");
+    if (write.stringAttr("mode") != "set" || write.operand(1)->type.rank() != 0) return std::nullopt;
+    if (static_cast<int64_t>(axes.size()) != t.rank() || axes.size() != loops_.size()) return std::nullopt;
+    Box box{std::vector<int64_t>(axes.size()), std::vector<int64_t>(axes.size())};
+    std::vector<size_t> loopOf;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const Place at = placeOf(write.operand(2 + k));
+      const auto loop = std::ranges::find_if(loops_, [&](const Counter& c) { return c.variable == at.variable; });
+      const auto number = static_cast<size_t>(loop - loops_.begin()), axis = static_cast<size_t>(axes[k]);
+      if (loop == loops_.end() || std::ranges::find(loopOf, number) != loopOf.end()) return std::nullopt;
+      box.lo[axis] = loop->lo + at.shift;
+      box.hi[axis] = loop->hi + at.shift;
+      if (box.lo[axis] < 0 || box.hi[axis] > t.shape[axis]) return std::nullopt;
+      loopOf.push_back(number);
+    }
+    for (const Value* version : {&before, static_cast<const Value*>(write.result())})
+      for (const Value::Use& use : version->uses)
+        if (use.user->kind == OpKind::Gather && !readsEarlier(write, *use.user, loopOf, version != &before))
+          return std::nullopt;
+    return box;
+  }
+
+  /// Whether a read gives what an earlier trip has written, or what none writes.
+  bool readsEarlier(const Op& write, const Op& read, const std::vector<size_t>& loopOf, bool afterWrite) const {
+    const auto& axes = write.intsAttr("axes");
+    if (read.intsAttr("axes") != axes) return false;
+    std::vector<int64_t> ahead(loops_.size());  // by loop: how many trips
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const Place from = placeOf(read.operand(1 + k)), to = placeOf(write.operand(2 + k));
+      const Counter& loop = loops_[loopOf[k]];
+      if (from.variable != to.variable) return false;
+      // One that counts from the end would be elsewhere.
+      if (loop.lo + from.shift < 0) return false;
+      ahead[loopOf[k]] = loop.up ? from.shift - to.shift : to.shift - from.shift;
+    }
+    const auto first = std::ranges::find_if(ahead, [](int64_t trips) { return trips != 0; });
+    return first == ahead.end() ? afterWrite : *first < 0;
+  }
+
+  std::vector<Counter> loops_;  ///< the outermost first
+};
+
+bool isAll(const Box& box, const ir::Type& t) {
+  return std::ranges::all_of(box.lo, [](int64_t lo) { return lo == 0; }) && std::ranges::equal(box.hi, t.shape);
 }
 
 }  // namespace
 
+std::optional<Box> overwrittenPart(const Op& fused, size_t operand) {
+  if (fused.kind != OpKind::Fused || fused.stringAttr("kind") != "native") return std::nullopt;
+  const ir::Region& region = *fused.regions[0];
+  const Value* version = region.args[operand].get();
+  while (version->uses.size() == 1) {
+    const Value::Use& use = version->uses[0];
+    const Op& user = *use.user;
+    if (user.parent != &region) return std::nullopt;
+    if (user.kind == OpKind::Scatter && use.operand == 0 && user.stringAttr("mode") == "set") {
+      version = user.result();  // elements that are set before the loop
+      continue;
+    }
+    if (user.kind != OpKind::For || use.operand < ir::firstCarriedOperand(user)) return std::nullopt;
+    return Nest().writtenBy(user, use.operand - ir::firstCarriedOperand(user));
+  }
+  return std::nullopt;
+}
+
+std::optional<Box> overwrittenPart(const Op& fused) {
+  if (fused.kind != OpKind::Fused || fused.results.empty()) return std::nullopt;
+  const auto& ops = fused.regions[0]->ops;
+  if (std::ranges::any_of(ops, [](const auto& op) { return op->has(ir::Trait::CanFault); })) return std::nullopt;
+  std::optional<Box> all;
+  for (const auto& result : fused.results) {
+    if (result->uses.size() != 1 || result->type.shape != fused.result()->type.shape) return std::nullopt;
+    const auto part = overwrittenPart(*result->uses[0].user, result->uses[0].operand);
+    if (!part) return std::nullopt;
+    if (!all) all = part;
+    for (size_t d = 0; d < part->lo.size(); ++d) {
+      all->lo[d] = std::max(all->lo[d], part->lo[d]);
+      all->hi[d] = std::max(all->lo[d], std::min(all->hi[d], part->hi[d]));
+    }
+  }
+  return all;
+}
+
 bool overwritesAll(const Op& fused, size_t operand) {
-  if (fused.kind != OpKind::Fused || fused.stringAttr("kind") != "native") return false;
-  const Value* arg = fused.regions[0]->args[operand].get();
-  if (arg->uses.size() != 1) return false;
-  const Value::Use& use = arg->uses[0];
-  if (use.user->kind != OpKind::For || use.operand < ir::firstCarriedOperand(*use.user)) return false;
-  return loopOverwrites(*use.user, use.operand - ir::firstCarriedOperand(*use.user), {});
+  const auto part = overwrittenPart(fused, operand);
+  return part && isAll(*part, fused.operand(operand)->type);
 }
 
 bool isOverwritten(const Op& fused) {
-  if (fused.kind != OpKind::Fused || fused.results.size() != 1 || fused.result()->uses.size() != 1) return false;
-  const auto& ops = fused.regions[0]->ops;
-  if (std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op->has(ir::Trait::CanFault); })) return false;
-  const Value::Use& use = fused.result()->uses[0];
-  return overwritesAll(*use.user, use.operand);
+  const auto part = overwrittenPart(fused);
+  return part && isAll(*part, fused.result()->type);
 }
 
 }  // namespace tenc::codegen

@@ -50,3 +50,18 @@ void sparse_product(const float* restrict values, const int32_t* restrict column
     y[i] = sum;
   }
 }
+
+void page_rank(const int64_t* restrict starts, const int64_t* restrict sources, const double* restrict shares,
+               double* restrict rank) {
+  enum { N = 20000 };
+  static double next[N];
+  for (int64_t i = 0; i < N; ++i) rank[i] = 1.0 / N;
+  for (int round = 0; round < 10; ++round) {
+    for (int64_t i = 0; i < N; ++i) {
+      double sum = 0;
+      for (int64_t e = starts[i]; e < starts[i + 1]; ++e) sum += rank[sources[e]] * shares[sources[e]];
+      next[i] = 0.15 / N + 0.85 * sum;
+    }
+    for (int64_t i = 0; i < N; ++i) rank[i] = next[i];
+  }
+}

@@ -148,3 +148,24 @@ void jacobi(const float* restrict start, float* restrict u) {
       for (int64_t j = 1; j < PLATE - 1; ++j) u[i * PLATE + j] = v[i * PLATE + j];
   }
 }
+
+void fft(const double* restrict xr, const double* restrict xi, const double* restrict cosines,
+         const double* restrict sines, double* restrict out) {
+  enum { N = 16384 };
+  double* restrict r = out, * restrict im = out + N;
+  memcpy(r, xr, sizeof(double) * N);
+  memcpy(im, xi, sizeof(double) * N);
+  for (int64_t size = 2; size <= N; size *= 2) {
+    int64_t half = size / 2, step = N / size;
+    for (int64_t start = 0; start < N; start += size)
+      for (int64_t k = 0; k < half; ++k) {
+        double c = cosines[k * step], s = sines[k * step];
+        double tr = r[start + k + half] * c - im[start + k + half] * s;
+        double ti = r[start + k + half] * s + im[start + k + half] * c;
+        r[start + k + half] = r[start + k] - tr;
+        im[start + k + half] = im[start + k] - ti;
+        r[start + k] += tr;
+        im[start + k] += ti;
+      }
+  }
+}

@@ -13,6 +13,8 @@ enum {
   TABLE = 262144,
   HEAP = 200000,
   PRIMES = 4000000,
+  VERTICES = 2000,
+  ROADS = 30000,
 };
 
 void sieve(const uint8_t* restrict start, uint8_t* restrict p) {
@@ -168,4 +170,24 @@ void heap_sort(const float* restrict x, float* restrict a) {
     a[end] = t;
     sink(a, 0, end);
   }
+}
+
+void bellman_ford(const int64_t* restrict from, const int64_t* restrict to, const double* restrict w,
+                  double* restrict d) {
+  for (int64_t i = 0; i < VERTICES; ++i) d[i] = 1e300;
+  d[0] = 0;
+  for (int round = 0; round < 20; ++round)
+    for (int64_t e = 0; e < ROADS; ++e) {
+      double through = d[from[e]] + w[e];
+      if (through < d[to[e]]) d[to[e]] = through;
+    }
+}
+
+void closure(const uint8_t* restrict g, uint8_t* restrict r) {
+  enum { N = 200 };
+  memcpy(r, g, N * N);
+  for (int64_t k = 0; k < N; ++k)
+    for (int64_t i = 0; i < N; ++i)
+      for (int64_t j = 0; j < N; ++j)
+        if (r[i * N + k] && r[k * N + j]) r[i * N + j] = 1;
 }

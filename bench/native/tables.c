@@ -132,3 +132,21 @@ void automaton(const uint8_t* restrict text, const int32_t* restrict steps, cons
   }
   *result = count;
 }
+
+static int32_t greater32(int32_t a, int32_t b) { return a > b ? a : b; }
+
+void smith_waterman(const uint8_t* restrict a, const uint8_t* restrict b, int32_t* restrict out) {
+  enum { N = 1500, W = N + 1 };
+  static int32_t h[W * W];
+  memset(h, 0, sizeof h);
+  int32_t best = 0;
+  for (int64_t i = 1; i <= N; ++i)
+    for (int64_t j = 1; j <= N; ++j) {
+      int32_t s = a[i - 1] == b[j - 1] ? 2 : -1;
+      int32_t here = greater32(0, h[(i - 1) * W + j - 1] + s);
+      here = greater32(here, greater32(h[(i - 1) * W + j] - 1, h[i * W + j - 1] - 1));
+      h[i * W + j] = here;
+      best = greater32(best, here);
+    }
+  out[0] = best;
+}

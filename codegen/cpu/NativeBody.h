@@ -2,9 +2,11 @@
 // (NativeControl.cpp): single elements become phi nodes, tensors stay where they are. Internal to them; the entry is
 // emitNativeLoop.
 #pragma once
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "codegen/cpu/NativeElements.h"
@@ -27,12 +29,20 @@ class NativeEmitter : NativeElements {
     int64_t run;    ///< after so many trips; 0: never, it ends soon enough
     int64_t quiet;  ///< so many trips, with those of the loops in it, may pass without a look
   };
+  /// An index that grows as many times as fast as the variable of its loop in all trips.
+  struct Linear {
+    const ir::Value* index;
+    int64_t extent;
+    bool moves;  ///< not at all otherwise
+  };
   /// How the variable of a `for` runs.
   struct Counting {
     Scalar lo, hi, step;
     bool forward;  ///< the step is surely positive
     Looks looks;
-    bool rare = false;  ///< a version that is hardly ever taken
+    bool rare = false;                           ///< a version that is hardly ever taken
+    std::optional<Scalar> apart = std::nullopt;  ///< the trip at this value is a part of its own
+    std::vector<const ir::Op*> unchanged = {};   ///< reads that give the same in all trips of a part
   };
   void body(const ir::Region& region);
   void emitOp(const ir::Op& op);
@@ -46,15 +56,13 @@ class NativeEmitter : NativeElements {
   void bindArgs(const ir::Region& region, const Slots& values, size_t skip);
   llvm::Value* unlessStopped(llvm::Value* more);
   void tell(size_t offset, Scalar value);
+  void tellStart(const Counting& c);
   Looks looksOf(const ir::Op& loop, int64_t body);
   Looks looksFor(const ir::Op& loop, int64_t body);
   int64_t quietTrips(const ir::Region& region);
   int64_t mostTrips(const ir::Op& loop);
-  /// An index that grows by `slope` while the variable of its loop grows by 1.
-  struct Linear {
-    const ir::Value* index;
-    int64_t extent, slope;
-  };
+  std::optional<int64_t> mostIndexed(const ir::Op& loop);
+  std::optional<Range> slopeIn(const ir::Op& loop, const ir::Value* v);
   std::vector<Linear> linearIndices(const ir::Op& loop, const ir::Region& region);
   Scalar indexAt(const ir::Value* v, const ir::Op& loop, Scalar at);
   void unlessInRange(const ir::Op& loop, const std::vector<Linear>& indices, const Counting& c, Scalar last,
@@ -65,6 +73,14 @@ class NativeEmitter : NativeElements {
     return !v->home()->isInside(loop) || (v->op != nullptr && hoisted_.contains(v->op));
   }
   bool mayLeaveTrip(const ir::Region& region);
+  /// Reads of what one trip alone changes, and the value of the variable there.
+  struct ApartReads {
+    const ir::Value* at = nullptr;
+    std::vector<const ir::Op*> reads;
+  };
+  ApartReads apartReads(const ir::Op& loop);
+  bool isChangedAt(const ir::Op& loop, const ir::Op& read, size_t axis);
+  Scalar endOfPart(const Counting& c, Range steps, Scalar first);
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, const Counting& c);
   void whileLoop(const ir::Op& op);

@@ -116,7 +116,12 @@ void NativeEmitter::forLoop(const ir::Op& op) {
     const IndexRanges::Scope scope(ranges_);
     indices = linearIndices(op, region);
     for (const Linear& l : indices) ranges_.assume(l.index, {0, l.extent - 1});
-    if (mayLeaveTrip(region)) indices.clear();
+    bindArgs(region, start, 1);  // where its tensors are
+    if (mayLeaveTrip(region)) {
+      indices.clear();
+    } else if (const ApartReads apart = apartReads(op); apart.at != nullptr) {
+      count.apart = index(apart.at), count.unchanged = apart.reads;
+    }
   }
   if (indices.empty()) {
     last = trips(op, start, count);
@@ -136,6 +141,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
     ranges_.assume(region, range);
     count.forward = forward;
     count.rare = known;
+    count.apart.reset(), count.unchanged.clear();
     Slots other = trips(op, start, count);
     auto* endAnywhere = b_.GetInsertBlock();
     b_.CreateBr(after);
@@ -146,24 +152,41 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   for (size_t k = 0; k < last.size(); ++k) slots_[op.result(k)] = last[k];
 }
 
+/// Where the part of a loop ends that begins with the value `first`: after a run of trips, or before and after the trip
+/// that stands apart.
+Scalar NativeEmitter::endOfPart(const Counting& c, Range steps, Scalar first) {
+  const bool up = steps.least > 0;
+  auto nearer = [&](Scalar a, Scalar b) {
+    return s_->wrap(b_.CreateBinaryIntrinsic(up ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, LlvmScalars::value(a),
+                                             LlvmScalars::value(b)),
+                    Repr::I64);
+  };
+  Scalar end = c.hi;
+  if (c.looks.run > 1) {
+    Value* run = b_.getInt64(static_cast<uint64_t>(steps.least * c.looks.run));
+    end = nearer(
+        end, s_->wrap(b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, LlvmScalars::value(first), run), Repr::I64));
+  }
+  if (c.apart) {
+    const Scalar before = nearer(end, *c.apart), after = select(equal(first, *c.apart), first + c.step, end);
+    end = select(up ? first < *c.apart : first > *c.apart, before, after);
+  }
+  return end;
+}
+
 /// The loop itself. The test stands at the end of the trip, after one before the first. Where it looks at the fault
-/// word after a run of trips, the run is a loop of its own, and its trips cost nothing. Returns what entered the loop
-/// if it did not run, or what its last trip left.
+/// word after a run of trips, the run is a loop of its own, and its trips cost nothing; the same with other parts.
+/// Returns what entered the loop if it did not run, or what its last trip left.
 NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, const Counting& c) {
   const ir::Region& region = *op.regions[0];
-  const auto [lo, hi, step, forward, looks, rare] = c;
+  const auto& [lo, hi, step, forward, looks, rare, apart, unchanged] = c;
   Range steps = ranges_.of(op.operand(2));
   const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
-  const bool inRuns = known && looks.run > 1;
+  const bool inRuns = known && looks.run > 1, inParts = inRuns || apart;
   const bool mayStand = !forward && steps.least <= 0 && steps.most >= 0;  // its step of 0 is a fault
   const bool polls = mayStand || (looks.run != 0 && !inRuns);
   const bool told = loops_ == 0 && !shared_ && (inRuns || polls);  // one thread has come so far
-  if (told) {
-    tell(offsetof(abi::KernelState, first), lo);
-    tell(offsetof(abi::KernelState, at), lo);
-    tell(offsetof(abi::KernelState, end), hi);
-    tell(offsetof(abi::KernelState, step), step);
-  }
+  if (told) tellStart(c);
   auto more = [&](Scalar at, Scalar end) {
     return LlvmScalars::value(forward ? at < end : select(step<0.0, at> end, at < end));
   };
@@ -180,29 +203,29 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   };
   Value* first = more(lo, hi);
   auto *from = b_.GetInsertBlock(), *done = block("done");
-  auto* outer = inRuns ? block("run") : nullptr;
+  auto* outer = inParts ? block("part") : nullptr;
   auto* trip = block("trip");
-  b_.CreateCondBr(first, inRuns ? outer : trip, done);
-  llvm::PHINode* runFirst = nullptr;
-  Slots runStart = start;
-  Scalar runEnd = hi;
+  b_.CreateCondBr(first, inParts ? outer : trip, done);
+  llvm::PHINode* partFirst = nullptr;
+  Slots partStart = start;
+  Scalar partEnd = hi;
   auto* before = from;
-  if (inRuns) {
+  if (inParts) {
     b_.SetInsertPoint(outer);
-    runFirst = b_.CreatePHI(b_.getInt64Ty(), 2);
-    runFirst->addIncoming(LlvmScalars::value(lo), from);
-    runStart = carriedPhis(start, from);
-    Value* far = b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, runFirst,
-                                          b_.getInt64(static_cast<uint64_t>(steps.least * looks.run)));
-    auto lesser = steps.least > 0 ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
-    runEnd = s_->wrap(b_.CreateBinaryIntrinsic(lesser, far, LlvmScalars::value(hi)), Repr::I64);
+    partFirst = b_.CreatePHI(b_.getInt64Ty(), 2);
+    partFirst->addIncoming(LlvmScalars::value(lo), from);
+    partStart = carriedPhis(start, from);
+    partEnd = endOfPart(c, steps, s_->wrap(partFirst, Repr::I64));
+    bindArgs(region, partStart, 1);
+    for (const ir::Op* read : unchanged) emitOp(*read);
+    hoisted_.insert(unchanged.begin(), unchanged.end());
     before = outer;
     b_.CreateBr(trip);
   }
   b_.SetInsertPoint(trip);
   auto* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-  i->addIncoming(inRuns ? runFirst : LlvmScalars::value(lo), before);
-  Slots carried = carriedPhis(runStart, before);
+  i->addIncoming(inParts ? partFirst : LlvmScalars::value(lo), before);
+  Slots carried = carriedPhis(partStart, before);
   Scalar at = s_->wrap(i, Repr::I64);
   slots_[region.args[0].get()] = element(at);
   bindArgs(region, carried, 1);
@@ -212,24 +235,28 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     body(region);
   }
   --loops_;
+  for (const ir::Op* read : unchanged) hoisted_.erase(read);
   if (!error_.empty()) return {};
   Slots last = slotsOf(*region.terminator(), 0);
   Scalar following = at + step;
   if (told && !inRuns) tell(offsetof(abi::KernelState, at), following);
-  Value* again = another(at, runEnd);
+  Value* again = another(at, partEnd);
   if (polls) again = unlessStopped(again);
   auto* latch = b_.GetInsertBlock();
   closePhis(carried, last, latch);
   i->addIncoming(LlvmScalars::value(following), latch);
-  if (inRuns) {
-    auto* look = block("look");
-    latchOf(b_.CreateCondBr(again, trip, look), rare);
-    b_.SetInsertPoint(look);
-    if (told) tell(offsetof(abi::KernelState, at), following);
-    closePhis(runStart, last, look);
-    runFirst->addIncoming(LlvmScalars::value(following), look);
-    b_.CreateCondBr(unlessStopped(another(at, hi)), outer, done);
-    latch = look;
+  if (inParts) {
+    auto* next = block("next");
+    latchOf(b_.CreateCondBr(again, trip, next), rare);
+    b_.SetInsertPoint(next);
+    // By steps of 1 it ends where it should: nothing outside asks for the variable.
+    const Scalar nextFirst = one ? partEnd : following;
+    if (told) tell(offsetof(abi::KernelState, at), nextFirst);
+    closePhis(partStart, last, next);
+    partFirst->addIncoming(LlvmScalars::value(nextFirst), next);
+    Value* left = one ? more(partEnd, hi) : another(at, hi);
+    b_.CreateCondBr(inRuns ? unlessStopped(left) : left, outer, done);
+    latch = next;
   } else {
     latchOf(b_.CreateCondBr(again, trip, done), rare);
   }

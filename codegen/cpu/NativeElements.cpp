@@ -16,24 +16,31 @@ using llvm::Value;
 Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
   Value* outside = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(c.most))));
   Value* index = LlvmScalars::value(at);
-  return s_->wrap(
-      emitRarely(b_, outside, {index},
-                 [&]() -> Values {
-                   const Scalar mended = c.fromEnd ? at + static_cast<double>(c.extent) : at;
-                   const Scalar wrong =
-                       c.fromEnd ? (at >= 0.0) | compare(Predicate::Ugt, mended, like(at, static_cast<double>(c.most)))
-                                 : s_->intConstant(Repr::I1, 1);
-                   auto* bad = llvm::BasicBlock::Create(b_.getContext(), "bad", function_);
-                   auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
-                   b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
-                   b_.SetInsertPoint(bad);
-                   s_->setFault(s_->intConstant(Repr::I1, 1), fault(op),
-                                [&] { return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis}; });
-                   b_.CreateBr(exit_);
-                   b_.SetInsertPoint(good);
-                   return {LlvmScalars::value(mended)};
-                 })[0],
-      Repr::I64);
+  return s_->wrap(emitRarely(b_, outside, {index},
+                             [&]() -> Values {
+                               // Compared as it is, and changed where it is not read again: a register of its own for
+                               // the usual case would be one more instruction there.
+                               Scalar wrong = s_->intConstant(Repr::I1, 1);
+                               if (c.fromEnd) {
+                                 const auto counted = [&](int64_t i) {
+                                   return s_->intConstant(Repr::I64, static_cast<uint64_t>(i - c.extent));
+                                 };
+                                 wrong = compare(Predicate::Ult, at, counted(0));
+                                 if (c.most < c.extent - 1)
+                                   wrong = wrong | compare(Predicate::Ugt, at, counted(c.most));
+                               }
+                               auto* bad = llvm::BasicBlock::Create(b_.getContext(), "bad", function_);
+                               auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
+                               b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
+                               b_.SetInsertPoint(bad);
+                               s_->setFault(s_->intConstant(Repr::I1, 1), fault(op), [&] {
+                                 return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis};
+                               });
+                               b_.CreateBr(exit_);
+                               b_.SetInsertPoint(good);
+                               return {LlvmScalars::value(c.fromEnd ? at + static_cast<double>(c.extent) : at)};
+                             })[0],
+                  Repr::I64);
 }
 
 /// `same` stands for what `v` stood for where it was checked.

@@ -1,10 +1,13 @@
 // When native loops look at the fault word, so that Ctrl-C ends them: seldom enough that it costs nothing, and often
 // enough that nobody has to wait.
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "codegen/cpu/NativeBody.h"
 #include "ir/Loops.h"
+#include "runtime/abi/Program.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -32,6 +35,24 @@ bool holdsFor(const ir::Region& region) {
 
 }  // namespace
 
+/// How many values the variable of a `for` has at most because each trip takes it, or it and what the loop does not
+/// change, for an index: from one end of the dim to the other, and counted from the end.
+std::optional<int64_t> NativeEmitter::mostIndexed(const ir::Op& loop) {
+  std::optional<int64_t> most;
+  for (const auto& op : loop.regions[0]->ops) {
+    if (op->kind != ir::OpKind::Gather && op->kind != ir::OpKind::Scatter) continue;
+    const size_t first = op->kind == ir::OpKind::Scatter ? 2 : 1;
+    const auto& axes = op->intsAttr("axes");
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(axes[i])];
+      const auto slope = slopeIn(loop, op->operand(first + i));
+      if (extent < kFewTrips && slope && (slope->least > 0 || slope->most < 0))
+        most = std::min(most.value_or(kMany), 2 * extent);
+    }
+  }
+  return most;
+}
+
 /// How many trips a loop that is bound has at most. The variable has another value in each: a step of 0 is a fault, and
 /// such a loop looks in every trip.
 int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
@@ -44,6 +65,7 @@ int64_t NativeEmitter::mostTrips(const ir::Op& loop) {
   if (const auto d = ranges_.difference(loop.operand(1), loop.operand(0)))  // i - 1..i + 2
     between = std::min(between, std::max(distance(0, d->most), distance(d->least, 0)));
   const int64_t within = between / by + (between % by != 0 ? 1 : 0);
+  if (const auto indexed = mostIndexed(loop)) return std::min(*indexed / by + 1, within);
   // Of a variable of which nothing is known there is one value more than a number can say.
   return std::min(std::min(distance(at.least, at.most), kMany - 1) / by + 1, within);
 }
@@ -98,6 +120,14 @@ void NativeEmitter::tell(size_t offset, Scalar value) {
   auto* store = b_.CreateStore(LlvmScalars::value(value), word);
   store->setVolatile(true);
   tag(store, state_);
+}
+
+/// How far a loop goes, before its first trip.
+void NativeEmitter::tellStart(const Counting& c) {
+  tell(offsetof(abi::KernelState, first), c.lo);
+  tell(offsetof(abi::KernelState, at), c.lo);
+  tell(offsetof(abi::KernelState, end), c.hi);
+  tell(offsetof(abi::KernelState, step), c.step);
 }
 
 }  // namespace tenc::codegen::cpu

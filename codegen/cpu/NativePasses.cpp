@@ -52,12 +52,6 @@ void vectorise(llvm::FunctionPassManager& passes) {
   passes.addPass(overLoops(hoisting(), true));
 }
 
-bool hasVectors(const llvm::Loop& loop) {
-  return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
-}
-
-constexpr const char* kMayOverlap = "tenc.may-overlap";
-
 /// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
 /// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
 /// allows it.
@@ -71,38 +65,6 @@ void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
     if (loop->getNumBlocks() <= kFewBlocks && info.getDepChecker().isSafeForAnyVectorWidth())
       llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
     if (info.getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
-  }
-}
-
-/// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
-/// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
-/// which takes it longer and gains nothing.
-unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-  constexpr size_t kLongest = 64;
-  if (!loop.isInnermost() || hasVectors(loop)) return 1;
-  // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
-  const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
-  const unsigned most = !isRest ? 4 : llvm::getBooleanLoopAttribute(&loop, kMayOverlap) ? 4 : 2;
-  if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
-  llvm::BasicBlock* latch = loop.getLoopLatch();
-  if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
-  size_t length = 0;
-  for (llvm::BasicBlock* block : loop.blocks()) length += block->size();
-  const unsigned trips = evolution.getSmallConstantTripCount(&loop, latch);
-  return trips == 0 || length > kLongest ? 1 : trips % 4 == 0 ? 4 : trips % 2 == 0 ? 2 : 1;
-}
-
-/// Short loops are unrolled as a whole.
-void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
-  constexpr unsigned kFewTrips = 16;
-  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
-  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
-    const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
-    if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
-    if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", by);
-    else
-      loop->setLoopAlreadyUnrolled();
   }
 }
 
@@ -149,6 +111,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   keepRowsApart(f);
   divideNarrow(f, machine);
   analyses.functions.clear();
+  if (separateExits(f, analyses.functions)) analyses.functions.clear();
   chooseUnrolling(f, analyses.functions);
   llvm::FunctionPassManager last;
   last.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <span>
 
 #include "codegen/cpu/NativeBody.h"
 #include "ir/Loops.h"
@@ -17,40 +18,60 @@ using llvm::Value;
 namespace {
 
 constexpr int kDeepest = 6;
+constexpr int64_t kMostSlope = 1 << 20;
 
 /// Nothing for one with which sums and products might overflow.
-std::optional<int64_t> limited(int64_t slope) {
-  constexpr int64_t kMost = int64_t{1} << 40;
-  return std::abs(slope) < kMost ? std::optional(slope) : std::nullopt;
+std::optional<Range> limited(__int128 a, __int128 b) {
+  constexpr __int128 kMost = __int128{1} << 40;
+  const auto [least, most] = std::minmax(a, b);
+  if (least <= -kMost || most >= kMost) return std::nullopt;
+  return Range{static_cast<int64_t>(least), static_cast<int64_t>(most)};
 }
 
 /// How many times an index grows by 1 while `variable` does, if it is made of that and of what the loop does not change
-/// by sums and products with constants.
-std::optional<int64_t> slopeOf(const ir::Value* v, const std::function<bool(const ir::Value*)>& isOutside,
-                               const ir::Value* variable, int depth = kDeepest) {
-  if (v == variable) return 1;
-  if (v->type.dtype != ir::DType::I64 || v->type.rank() != 0 || depth == 0) return std::nullopt;
-  if (isOutside(v) || ir::constantScalar(v)) return 0;
-  const ir::Op* op = v->op;
-  if (op == nullptr) return std::nullopt;
-  auto of = [&](size_t i) { return slopeOf(op->operand(i), isOutside, variable, depth - 1); };
-  switch (op->kind) {
-    case OpKind::Add:
-    case OpKind::Sub: {
-      const auto a = of(0), b = of(1);
-      if (!a || !b) return std::nullopt;
-      return limited(op->kind == OpKind::Add ? *a + *b : *a - *b);
-    }
-    case OpKind::Mul:
-      for (size_t i : {0, 1}) {
-        const auto factor = ir::constantScalar(op->operand(i));
-        const auto slope = of(1 - i);
-        if (factor && slope && std::abs(factor->i) < (1 << 20)) return limited(factor->i * *slope);
+/// by sums and products.
+class Slopes {
+ public:
+  Slopes(IndexRanges& ranges, std::function<bool(const ir::Value*)> isOutside, const ir::Value* variable)
+      : ranges_(ranges), isOutside_(std::move(isOutside)), variable_(variable) {}
+
+  std::optional<Range> of(const ir::Value* v, int depth = kDeepest) {
+    if (v == variable_) return Range{1, 1};
+    if (v->type.dtype != ir::DType::I64 || v->type.rank() != 0 || depth == 0) return std::nullopt;
+    if (isUnchanged(v)) return Range{0, 0};
+    if (v->op == nullptr) return std::nullopt;
+    switch (v->op->kind) {
+      case OpKind::Add:
+      case OpKind::Sub: {
+        const auto a = of(v->op->operand(0), depth - 1), b = of(v->op->operand(1), depth - 1);
+        if (!a || !b) return std::nullopt;
+        if (v->op->kind == OpKind::Add) return limited(__int128{a->least} + b->least, __int128{a->most} + b->most);
+        return limited(__int128{a->least} - b->most, __int128{a->most} - b->least);
       }
-      return std::nullopt;
-    default: return std::nullopt;
+      case OpKind::Mul:
+        for (size_t i : {0, 1})
+          if (isUnchanged(v->op->operand(i))) return times(v->op->operand(i), of(v->op->operand(1 - i), depth - 1));
+        return std::nullopt;
+      default: return std::nullopt;
+    }
   }
-}
+
+ private:
+  bool isUnchanged(const ir::Value* v) const { return isOutside_(v) || ir::constantScalar(v).has_value(); }
+
+  std::optional<Range> times(const ir::Value* factor, std::optional<Range> slope) {
+    const Range by = ranges_.of(factor);
+    if (!slope || by.least <= -kMostSlope || by.most >= kMostSlope) return std::nullopt;
+    const auto low = limited(__int128{slope->least} * by.least, __int128{slope->least} * by.most);
+    const auto high = limited(__int128{slope->most} * by.least, __int128{slope->most} * by.most);
+    if (!low || !high) return std::nullopt;
+    return limited(std::min(low->least, high->least), std::max(low->most, high->most));
+  }
+
+  IndexRanges& ranges_;
+  std::function<bool(const ir::Value*)> isOutside_;
+  const ir::Value* variable_;
+};
 
 }  // namespace
 
@@ -70,10 +91,14 @@ void NativeEmitter::hoistReads(const ir::Op& loop) {
   }
 }
 
+/// How many times a value grows by 1 while the variable of a loop does, if that is known.
+std::optional<Range> NativeEmitter::slopeIn(const ir::Op& loop, const ir::Value* v) {
+  return Slopes(ranges_, [&](const ir::Value* x) { return isOutside(x, loop); }, loop.regions[0]->args[0].get()).of(v);
+}
+
 /// The indices of a loop's body that are not known to be in range, and would be if they were so in both end trips.
 std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& loop, const ir::Region& region) {
   std::vector<Linear> found;
-  const ir::Value* variable = loop.regions[0]->args[0].get();
   for (const auto& op : region.ops) {
     const bool writes = op->kind == OpKind::Scatter;
     const size_t first = writes ? 2 : 1;
@@ -82,13 +107,13 @@ std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& lo
       const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(op->intsAttr("axes")[i - first])];
       const Range range = ranges_.of(v);
       if (extent == 0 || (range.least >= 0 && range.most < extent) || range.most < 0) continue;
-      const auto slope = slopeOf(v, [&](const ir::Value* x) { return isOutside(x, loop); }, variable);
-      if (!slope || std::abs(*slope) >= (1 << 20)) continue;
+      const auto slope = slopeIn(loop, v);
+      if (!slope || slope->least <= -kMostSlope || slope->most >= kMostSlope) continue;
       auto same = std::find_if(found.begin(), found.end(), [&](const Linear& l) { return l.index == v; });
       if (same != found.end())
         same->extent = std::min(same->extent, extent);
       else
-        found.push_back({v, extent, *slope});
+        found.push_back({v, extent, slope->least != 0 || slope->most != 0});
     }
     for (const auto& inner : op->regions) {
       for (const Linear& l : linearIndices(loop, *inner))
@@ -117,6 +142,82 @@ bool NativeEmitter::mayLeaveTrip(const ir::Region& region) {
       if (mayLeaveTrip(*inner)) return true;
   }
   return false;
+}
+
+namespace {
+
+/// What a loop carries into its body that a tensor is a version of, by updates and ifs.
+const ir::Value* carriedTensor(const ir::Value* v) {
+  while (v->op != nullptr) {
+    if (v->op->kind == OpKind::Scatter) {
+      v = v->op->operand(0);
+    } else if (v->op->kind == OpKind::If) {
+      const auto& results = v->op->results;
+      const auto k = std::find_if(results.begin(), results.end(), [&](const auto& r) { return r.get() == v; });
+      v = v->op->regions[0]->terminator()->operand(static_cast<size_t>(k - results.begin()));
+    } else {
+      break;
+    }
+  }
+  return v;
+}
+
+/// All in a region and the ifs in it.
+void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
+  for (const auto& op : region.ops) {
+    found.push_back(op.get());
+    for (const auto& inner : op->regions) findAll(*inner, found);
+  }
+}
+
+}  // namespace
+
+/// Whether a place that is read in all trips is written where the loop's variable is the index `axis` of the read, and
+/// in no other trip.
+bool NativeEmitter::isChangedAt(const ir::Op& loop, const ir::Op& read, size_t axis) {
+  const ir::Value *variable = loop.regions[0]->args[0].get(), *tensor = read.operand(0);
+  std::vector<const ir::Op*> ops;
+  findAll(*loop.regions[0], ops);
+  bool changes = false;
+  for (const ir::Op* op : ops) {
+    if (op->operandCount() == 0 || op->kind == OpKind::Gather || carriedTensor(op->operand(0)) != tensor) continue;
+    if (op->has(ir::Trait::Terminator)) continue;
+    if (op->kind != OpKind::Scatter || op->intsAttr("axes") != read.intsAttr("axes")) return false;
+    if (op->operand(2 + axis) != variable) return false;
+    bool same = true;  // what is elsewhere along other dims does not change it at all
+    for (size_t i = 0; i < op->operandCount() - 2; ++i)
+      same = same && (i == axis || op->operand(2 + i) == read.operand(1 + i));
+    changes = changes || same;
+  }
+  return changes;
+}
+
+/// What a loop that updates `d[i, j]` at each `j` reads at `d[i, k]` in all trips: only the trip at `k` changes it.
+/// Before it and after it are no trips that depend on each other.
+NativeEmitter::ApartReads NativeEmitter::apartReads(const ir::Op& loop) {
+  const ir::Value* variable = loop.regions[0]->args[0].get();
+  const Range steps = ranges_.of(loop.operand(2));
+  ApartReads found;
+  std::vector<const ir::Op*> ops;
+  if (steps.least != steps.most || std::abs(steps.least) != 1 || ranges_.of(variable).least < 0) return found;
+  findAll(*loop.regions[0], ops);
+  for (const ir::Op* read : ops) {
+    // The part of one trip begins with what that trip reads before it writes.
+    if (!isSafeRead(*read) || read->operand(0)->op != nullptr || isOutside(read->operand(0), loop)) continue;
+    const auto indices = std::span(read->operands()).subspan(1);
+    if (!std::ranges::all_of(indices, [&](const ir::Value* v) { return isOutside(v, loop); })) continue;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const ir::Value* at = indices[i];
+      if (found.at != nullptr && at != found.at) continue;
+      const auto distance = at->type.dtype == ir::DType::I64 ? ranges_.difference(at, variable) : std::nullopt;
+      if (distance && (distance->least > 0 || distance->most < 0)) continue;
+      if (!isChangedAt(loop, *read, i)) continue;
+      found.at = at;
+      found.reads.push_back(read);
+      break;
+    }
+  }
+  return found;
 }
 
 /// An index of the loop as it is while the variable is `at`, in front of the loop.
@@ -153,7 +254,7 @@ void NativeEmitter::unlessInRange(const ir::Op& loop, const std::vector<Linear>&
       return compare(Predicate::Ult, i, like(i, static_cast<double>(l.extent)));
     };
     unless(inside(c.lo));
-    if (l.slope != 0) unless(inside(last));
+    if (l.moves) unless(inside(last));
   }
 }
 

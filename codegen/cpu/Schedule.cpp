@@ -63,6 +63,8 @@ Schedule scheduleNative(const Kernel& kernel, const Workers& workers) {
   const double most = static_cast<double>(trips) / (4.0 * workers.threads);  // the last ones end at about one time
   s.grain =
       std::max<int64_t>(1, static_cast<int64_t>(std::min(most, kGrainWork / (s.work / static_cast<double>(trips)))));
+  constexpr int64_t kWholeVectors = 64;  // no trips that vectors leave over, but at the end
+  if (s.grain > kWholeVectors) s.grain -= s.grain % kWholeVectors;
   return s;
 }
 

@@ -1,0 +1,121 @@
+// By how many native loops are unrolled, and exits that unrolling can take out.
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <algorithm>
+
+#include "codegen/cpu/NativePasses.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+constexpr size_t kLongest = 64;  // instructions of a loop with several exits
+
+bool hasVectors(const llvm::Loop& loop) {
+  return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
+}
+
+size_t lengthOf(const llvm::Loop& loop) {
+  size_t length = 0;
+  for (const llvm::BasicBlock* block : loop.blocks()) length += block->size();
+  return length;
+}
+
+/// By how many a loop of so many trips is unrolled that may be left elsewhere, too.
+unsigned dividing(unsigned trips) { return trips == 0 || trips % 2 != 0 ? 1 : trips % 4 == 0 ? 4 : 2; }
+
+/// The trips after which a loop that may be left at several places is surely left, if one of them counts to a number
+/// that is known; else 0.
+unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  llvm::SmallVector<llvm::BasicBlock*> exits;
+  loop.getExitingBlocks(exits);
+  unsigned most = 0;
+  for (llvm::BasicBlock* exit : exits)
+    if (const unsigned trips = evolution.getSmallConstantTripCount(&loop, exit); trips != 0)
+      most = most == 0 ? trips : std::min(most, trips);
+  return most;
+}
+
+/// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
+/// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
+/// which takes it longer and gains nothing.
+unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  if (!loop.isInnermost() || hasVectors(loop)) return 1;
+  // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
+  const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
+  const unsigned most = !isRest ? 4 : llvm::getBooleanLoopAttribute(&loop, kMayOverlap) ? 4 : 2;
+  if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
+  const llvm::BasicBlock* latch = loop.getLoopLatch();
+  if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
+  return lengthOf(loop) > kLongest ? 1 : dividing(mostTripsOf(loop, evolution));
+}
+
+/// The branch at the end of a loop that goes on while two conditions hold, of which `counts` is one that counts to a
+/// number worth unrolling.
+struct DoubleExit {
+  llvm::BranchInst* branch;
+  llvm::Value *counts, *other;
+  bool whileTrue;  ///< it goes on where both are true, not where both are false
+};
+
+std::optional<DoubleExit> doubleExitOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  namespace pm = llvm::PatternMatch;
+  llvm::BasicBlock* latch = loop.getLoopLatch();
+  if (!loop.isInnermost() || latch == nullptr || loop.getExitingBlock() != latch) return std::nullopt;
+  auto* branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+  if (branch == nullptr || hasVectors(loop) || lengthOf(loop) > kLongest) return std::nullopt;
+  const bool whileTrue = branch->getSuccessor(0) == loop.getHeader();
+  llvm::Value *a, *b, *condition = branch->getCondition();
+  if (whileTrue ? !pm::match(condition, pm::m_LogicalAnd(pm::m_Value(a), pm::m_Value(b)))
+                : !pm::match(condition, pm::m_LogicalOr(pm::m_Value(a), pm::m_Value(b))))
+    return std::nullopt;
+  for (const auto& [counts, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const auto limit = evolution.computeExitLimitFromCond(&loop, counts, !whileTrue, /*ControlsOnlyExit=*/false);
+    const auto* last = llvm::dyn_cast<llvm::SCEVConstant>(limit.ExactNotTaken);
+    if (last != nullptr && last->getAPInt().ult(1U << 31) &&
+        dividing(static_cast<unsigned>(last->getAPInt().getZExtValue()) + 1) > 1)
+      return DoubleExit{branch, counts, other, whileTrue};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// `while n < 200 and ...`: an exit of its own for the count, of which unrolling keeps one in four.
+bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  std::vector<DoubleExit> found;
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
+    if (const auto exit = doubleExitOf(*loop, evolution)) found.push_back(*exit);
+  for (const auto& [branch, counts, other, whileTrue] : found) {
+    llvm::BasicBlock *first = branch->getParent(), *second = llvm::SplitBlock(first, branch);
+    llvm::BasicBlock* exit = branch->getSuccessor(whileTrue ? 1 : 0);
+    branch->setCondition(other);
+    first->getTerminator()->eraseFromParent();
+    llvm::IRBuilder<>(first).CreateCondBr(counts, whileTrue ? second : exit, whileTrue ? exit : second);
+    for (llvm::PHINode& phi : exit->phis()) phi.addIncoming(phi.getIncomingValueForBlock(second), first);
+  }
+  return !found.empty();
+}
+
+/// Short loops are unrolled as a whole.
+void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  constexpr unsigned kFewTrips = 16;
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
+    if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", by);
+    else
+      loop->setLoopAlreadyUnrolled();
+  }
+}
+
+}  // namespace tenc::codegen::cpu
