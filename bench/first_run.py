@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Programs that run once, on arrays from files, against NumPy and JAX.
 
-    python3 bench/first_run.py [--tenc PATH] [--only NAME...] [--rounds N] [--peers numpy,jax] [--check]
+    python3 bench/first_run.py [--tenc PATH] [--only NAME...] [--rounds N] [--peers numpy,jax] [--in-memory] [--check]
 
 Kernels of the kind of NPBench (Ziogas et al. 2021), on inputs of 10 to 100 MB. tenc runs each in a new process, whose machine code
-is in the cache: `ms` is its stage `run`, without the line that saves the result, so that reading the files and touching memory for the first time
-count. The peers are warm: the least of some calls in one process, arrays in memory, compiled before. Results are compared before
+is in the cache: its figure is the stage `run`, without the line that saves the result, so that reading the files and touching memory for the first time
+count. The peers are warm, and read the files too: they have compiled before, and a call in one process loads the arrays and runs the kernel. Of both the least time of
+0.3 s counts, in which the files are as near in the caches. The peers load in two ways, by `np.load` and by `np.load(mmap_mode="r")`, of which the faster counts. With --in-memory they have the arrays before, and memory that they have used
+before, which nothing that runs once can have. Results are compared before
 anything is timed. `ratio` is the best peer's time by tenc's; rounds are interleaved, figures are medians. --check fails where the geometric mean
 is below 1.5 or a ratio below 0.9. Needs numpy, and jax where it is a peer."""
 import argparse
@@ -171,35 +173,49 @@ def tenc(A, folder):
     return run - float(saved[1] if saved else 0)
 
 
-def warm(function, data):
-    least, end = math.inf, time.perf_counter() + 0.3
-    while time.perf_counter() < end or least == math.inf:
+def least(timed):
+    """The least of the times that calls of `timed` return, for so long as counts in a round for everybody."""
+    best, end = math.inf, time.perf_counter() + 0.3
+    while time.perf_counter() < end or best == math.inf: best = min(best, timed())
+    return best
+
+
+def warm(call):
+    def timed():
         begin = time.perf_counter()
-        function(*data)
-        least = min(least, time.perf_counter() - begin)
-    return least * 1e3
+        call()
+        return (time.perf_counter() - begin) * 1e3
+    return least(timed)
+
+
+def reading(function, paths):
+    """Times a function of arrays that are loaded for each call."""
+    def run(mode): return lambda: function(*[np.asarray(np.load(p, mmap_mode=mode)) for p in paths])
+    return lambda: min(warm(run(None)), warm(run("r")))
 
 
 def measure(A, name, folder):
     inputs, lines, numpy, jax = KERNELS[name]
     data = arrays(inputs)
-    for n, x in enumerate(data): np.save(folder / f"{'abcdefg'[n]}.npy", x)
+    paths = [folder / f"{'abcdefg'[n]}.npy" for n in range(len(data))]
+    for path, x in zip(paths, data): np.save(path, x)
     (folder / "s.tl").write_text(script(inputs, lines))
     tenc(A, folder)
     want, got = numpy(*data), np.load(folder / "y.npy")
     tolerance = 1e-4 if want.dtype == np.float32 else 1e-9
     if want.shape != got.shape or not np.allclose(got, want, rtol=tolerance, atol=tolerance * np.abs(want).max()): sys.exit(f"{name}: the results differ")
     peers = {}
-    if "numpy" in A.peers: peers["numpy"] = lambda: warm(numpy, data)
+    if "numpy" in A.peers: peers["numpy"] = (lambda: warm(lambda: numpy(*data))) if A.in_memory else reading(numpy, paths)
     if "jax" in A.peers:
         import jax as library
         library.config.update("jax_enable_x64", True)
         compiled, there = library.jit(jax(library.numpy)), [library.numpy.asarray(x) for x in data]
-        compiled(*there).block_until_ready()
-        peers["jax"] = lambda: warm(lambda *a: compiled(*a).block_until_ready(), there)
+        def call(*arrays): return compiled(*arrays).block_until_ready()
+        call(*there)
+        peers["jax"] = (lambda: warm(lambda: call(*there))) if A.in_memory else reading(call, paths)
     ours, theirs = [], {p: [] for p in peers}
     for _ in range(A.rounds):
-        ours.append(tenc(A, folder))
+        ours.append(least(lambda: tenc(A, folder)))
         for p, run in peers.items(): theirs[p].append(run())
     medians = {p: statistics.median(t) for p, t in theirs.items()}
     return statistics.median(ours), medians
@@ -211,6 +227,7 @@ def main():
     ap.add_argument("--only", nargs="*", default=list(KERNELS), choices=list(KERNELS), metavar="NAME")
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--peers", default="numpy,jax")
+    ap.add_argument("--in-memory", action="store_true")
     ap.add_argument("--check", action="store_true")
     A = ap.parse_args()
     ratios = []

@@ -1,6 +1,8 @@
 // The expressions of a stage: operations, memory accesses, indices as affine functions of loop variables.
+#include <algorithm>
 #include <limits>
 
+#include "codegen/IndexRanges.h"
 #include "codegen/KernelBuilder.h"
 
 namespace tenc::codegen {
@@ -75,13 +77,55 @@ ExprId ExprGraph::affine(const Affine& a) {
   return sum;
 }
 
+namespace {
+
+/// What an integer expression can be, as far as that follows from literals, dtypes and the last ops that make it.
+Range rangeOf(const Stage& stage, ExprId id, int depth = 0) {
+  constexpr int kDeepest = 4;
+  const Expr& e = stage.exprs[id];
+  if (!ir::isInt(e.dtype) || e.dtype == DType::U64) return ofDtype(DType::U64);
+  if (e.kind == Expr::Kind::Constant && e.dtype == DType::I64)
+    return {static_cast<int64_t>(e.bits), static_cast<int64_t>(e.bits)};
+  const Range all = ofDtype(e.dtype);
+  if (e.kind != Expr::Kind::Op || depth == kDeepest) return all;
+  const auto operand = [&](size_t i) { return rangeOf(stage, e.args[i], depth + 1); };
+  switch (e.op) {
+    case OpKind::Cast: {
+      const Range from = operand(0);
+      return from.least >= all.least && from.most <= all.most ? from : all;
+    }
+    case OpKind::Mod: {
+      const Range divisor = operand(1);
+      return divisor.least > 0 ? Range{0, divisor.most - 1} : all;
+    }
+    case OpKind::BitAnd: {
+      const Range a = operand(0), b = operand(1);
+      if (a.least < 0 && b.least < 0) return all;
+      return {0, a.least < 0 ? b.most : b.least < 0 ? a.most : std::min(a.most, b.most)};
+    }
+    case OpKind::Min: {
+      const Range a = operand(0), b = operand(1);
+      return {std::min(a.least, b.least), std::min(a.most, b.most)};
+    }
+    case OpKind::Max: {
+      const Range a = operand(0), b = operand(1);
+      return {std::max(a.least, b.least), std::max(a.most, b.most)};
+    }
+    default: return all;
+  }
+}
+
+}  // namespace
+
 Affine ExprGraph::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis) {
   if (extent >= 0) {
-    // What surely is in range (an index by `arange`) needs no check.
+    // What surely is in range needs no check: an index by `arange`, a remainder, a byte into 256 elements.
     if (auto known = affineOf(index)) {
       auto [least, largest] = bounds(*known, ranges_);
       if (least >= 0 && largest < extent) return *known;
     }
+    const Range range = rangeOf(stage, index);
+    if (range.least >= 0 && range.most < extent) extent = -1;
   }
   Affine a;
   // As i64 a large u64 would be negative, and count from the end.

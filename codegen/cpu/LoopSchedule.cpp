@@ -110,6 +110,8 @@ bool canBeOuterVector(const Kernel& kernel, size_t var) {
     for (const Store& st : s.stores) {
       // Each lane needs elements of its own.
       if (strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
+      // What is read, changed and stored in order is faster one by one than by gathers that wait for scatters.
+      if (s.ordered && std::abs(strideOf(st.access, var)) != 1) return false;
       if (kernel.buffers[st.access.buffer].role == Buffer::Role::Scratch) return false;
     }
   }

@@ -14,7 +14,7 @@ void fuseRegion(ir::Region& region, const Context& c) {
   fusion::Copies copies;
   if (c.fuse) {
     fusion::formNativeLoops(region, c);
-    fusion::prepareScatters(region);
+    fusion::prepareScatters(region, c);
     fusion::prepareReductions(region, c);
     fusion::prepareScans(region, c);
     fusion::prepareConvolutions(region, c, copies);

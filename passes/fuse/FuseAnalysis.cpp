@@ -385,8 +385,9 @@ class Analysis {
   /// Whether `v`, an operand of an update, may be computed by the kernel that stores it. A scatter goes element by
   /// element, so that only light code is better off there than in vectors and memory.
   bool mayJoin(const Op& update, const Node& n, const Value& v) const {
-    return c_.fuse && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.uses.size() == 1 &&
-           (update.kind != OpKind::Scatter || n.cost <= kCheapTree);
+    const bool light = n.cost <= kCheapTree;
+    return c_.fuse && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) &&
+           (light || (update.kind != OpKind::Scatter && v.uses.size() == 1));
   }
 
   /// Whether evaluating `v` at the update would read a tensor that this update, or one before it, writes: that tensor

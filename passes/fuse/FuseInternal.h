@@ -140,7 +140,8 @@ void prepareScans(ir::Region& region, const Context& c);
 /// Copies images and weights of convolutions, channels last, where the device reads them so.
 void prepareConvolutions(ir::Region& region, const Context& c, Copies& copies);
 
-/// Scatters of one element a row into a repeated number become elementwise.
-void prepareScatters(ir::Region& region);
+/// Scatters of one element a row into a repeated number become elementwise; those that add many integers at few places
+/// are cut into parts.
+void prepareScatters(ir::Region& region, const Context& c);
 
 }  // namespace tenc::passes::fusion

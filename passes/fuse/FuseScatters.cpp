@@ -1,8 +1,13 @@
 // What is scattered into a repeated number at one place of each row, places that a gather has checked before, is chosen
 // element by element: no tensor of that number is made, and what uses the result computes it. The derivative of a pick
 // of one class a row is such a scatter.
+//
+// A scatter goes through its elements in order, on one thread. Integers give the same sum in any order: many that are
+// added at few places, as in a histogram, are cut into parts that run side by side.
 #include <algorithm>
 
+#include "ir/DeviceTable.h"
+#include "ir/HiddenDims.h"
 #include "ir/Scalar.h"
 #include "passes/fuse/FuseInternal.h"
 
@@ -74,21 +79,125 @@ void choose(Op& op, size_t dim, Value* number) {
   if (old->unused()) old->op->erase();
 }
 
+/// Whether an index counts along a dim: its elements then meet in no place, and need no order.
+bool countsAlong(const Value* v) {
+  while (v->op != nullptr && (v->op->kind == OpKind::Broadcast || v->op->kind == OpKind::Reshape))
+    v = v->op->operand(0);
+  return v->op != nullptr && v->op->kind == OpKind::Iota;
+}
+
+/// How many parts the scatter is cut into: of equal size if that is possible. 0: it stays whole.
+int64_t partsOf(const Op& op, const ir::TargetTraits::Reductions& t) {
+  constexpr int64_t kMostParts = 64, kElementsOfPlace = 4, kMostBytes = int64_t{1} << 20;  // of all parts
+  const ir::Type &places = op.operand(0)->type, &updates = op.operand(1)->type, &index = op.operand(2)->type;
+  const int64_t n = index.size();
+  if (deviceOf(op) != ir::DeviceTable::kHost) return 0;  // where integers are added atomically
+  if (!ir::isInt(places.dtype) || op.stringAttr("mode") != "add" || op.intAttr("at") != 0 || index.rank() == 0 ||
+      updates.size() != n || n < t.manyElements || places.size() == 0)
+    return 0;
+  for (size_t i = 2; i < op.operandCount(); ++i)
+    if (countsAlong(op.operand(i))) return 0;
+  const int64_t most = std::min({kMostParts, n / (kElementsOfPlace * places.size()), kMostBytes / places.bytes()});
+  if (most < t.leastParts) return 0;
+  for (int64_t parts = most; parts >= t.leastParts; --parts)
+    if (n % parts == 0) return parts;
+  return most;
+}
+
+class ScatterParts {
+ public:
+  ScatterParts(Op& op, int64_t parts)
+      : op_(op),
+        b_(&op),
+        parts_(parts),
+        count_(op.operand(2)->type.size()),
+        indexRank_(op.operand(2)->type.shape.size()) {
+    b_.setLoc(op.loc);
+  }
+
+  void make() {
+    Value *old = op_.operand(0), *zero = b_.scalarInt(old->type.dtype, 0);
+    ir::Dims places = old->type.shape;
+    places.insert(places.begin(), parts_);
+    const ir::Dims shape{parts_, count_ / parts_};
+    const int64_t main = count_ / parts_ * parts_;
+    Value* number = made(OpKind::Iota, {}, ir::DType::I64, shape,
+                         {{"shape", shape}, {"dtype", ir::DType::I64}, {"axis", int64_t{0}}});
+    std::vector<Value*> operands{made(OpKind::Fill, {zero}, old->type.dtype, places, {{"shape", places}}),
+                                 elements(1, 0, shape), number};
+    for (size_t i = 2; i < op_.operandCount(); ++i) operands.push_back(elements(i, 0, shape));
+    std::vector<int64_t> axes{0};
+    for (const int64_t axis : op_.intsAttr("axes")) axes.push_back(axis + 1);
+    Value* sums = scatter(operands, axes, 1);
+    Value* v = b_.value(OpKind::Sum, {sums}, {{"axes", std::vector<int64_t>{0}}});
+    if (v->type.dtype != old->type.dtype) v = b_.value(OpKind::Cast, {v}, {{"dtype", old->type.dtype}});  // i64
+    const auto before = ir::repeatedScalar(old) ? ir::constantScalar(ir::repeatedScalar(old)) : std::nullopt;
+    if (!before || before->i != 0 || before->u != 0) v = b_.value(OpKind::Add, {old, v});
+    if (main < count_) {
+      operands = {v};
+      for (size_t i = 1; i < op_.operandCount(); ++i) operands.push_back(elements(i, main, {count_ - main}));
+      v = scatter(operands, op_.intsAttr("axes"), 0);
+    }
+    v->name = op_.result()->name;
+    op_.result()->replaceAllUsesWith(v);
+    op_.erase();
+    if (old->unused() && old->op != nullptr) old->op->erase();
+  }
+
+ private:
+  Value* made(OpKind kind, const std::vector<Value*>& operands, ir::DType t, const ir::Dims& shape,
+              const std::vector<ir::Builder::NamedAttr>& attrs) {
+    return b_.makeTyped(kind, operands, {ir::Type{t, shape, op_.result()->type.place}}, attrs)->result();
+  }
+
+  /// Those from `start` on of the updates, or of an index, in that shape.
+  Value* elements(size_t operand, int64_t start, ir::Dims shape) {
+    Value* v = b_.value(OpKind::Reshape, {op_.operand(operand)}, {{"shape", ir::Dims{count_}}});
+    const ir::Dims size{shape.size() == 1 ? shape[0] : shape[0] * shape[1]};
+    if (size[0] < count_)
+      v = b_.value(OpKind::Slice, {v}, {{"starts", ir::Dims{start}}, {"sizes", size}, {"steps", ir::Dims{1}}});
+    if (operand == 1) {  // dims that are not indexed are of one element
+      const ir::Dims& updates = op_.operand(1)->type.shape;
+      shape.insert(shape.end(), updates.begin() + static_cast<std::ptrdiff_t>(indexRank_), updates.end());
+    }
+    return v->type.shape == shape ? v : b_.value(OpKind::Reshape, {v}, {{"shape", shape}});
+  }
+
+  Value* scatter(const std::vector<Value*>& operands, const std::vector<int64_t>& axes, int64_t hidden) {
+    Value* v = b_.value(
+        OpKind::Scatter, operands,
+        {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", op_.boolAttr("from_start")}});
+    if (hidden += op_.intAttr(ir::kHiddenDims); hidden > 0) v->op->set(ir::kHiddenDims, hidden);
+    return v;
+  }
+
+  Op& op_;
+  ir::Builder b_;
+  const int64_t parts_, count_;
+  const size_t indexRank_;
+};
+
 }  // namespace
 
-void prepareScatters(ir::Region& region) {
+void prepareScatters(ir::Region& region, const Context& c) {
   std::vector<const Op*> gathers;
   std::vector<std::pair<Op*, size_t>> work;
+  std::vector<std::pair<Op*, int64_t>> cut;
   for (auto& op : region.ops) {
     if (op->kind == OpKind::Gather) gathers.push_back(op.get());
-    if (op->kind != OpKind::Scatter || op->result()->type.dtype == ir::DType::Bool || op->boolAttr("from_start"))
+    if (op->kind != OpKind::Scatter) continue;
+    if (const int64_t parts = partsOf(*op, c.traitsOf(*op).reductions); parts > 0) {
+      cut.emplace_back(op.get(), parts);
       continue;
+    }
+    if (op->result()->type.dtype == ir::DType::Bool || op->boolAttr("from_start")) continue;
     const std::string& mode = op->stringAttr("mode");
     if ((mode != "add" && mode != "set") || ir::repeatedScalar(op->operand(0)) == nullptr) continue;
     const int64_t dim = chosenDim(*op);
     if (dim >= 0 && isChecked(*op, gathers)) work.emplace_back(op.get(), static_cast<size_t>(dim));
   }
   for (const auto& [op, dim] : work) choose(*op, dim, ir::repeatedScalar(op->operand(0)));
+  for (const auto& [op, parts] : cut) ScatterParts(*op, parts).make();
 }
 
 }  // namespace tenc::passes::fusion

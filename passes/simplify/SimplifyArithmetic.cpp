@@ -1,5 +1,7 @@
 // Identities of arithmetic, comparisons, selections and casts that keep every bit, NaN and -0 included; of integers
 // also those that hold modulo the width. Called by Simplify.cpp for one op at a time.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -73,6 +75,20 @@ Value* simplifyPow(Op& op, Builder& b) {
   return nullptr;
 }
 
+/// Floor division of integers by a power of two is a shift, and its remainder the bits that are shifted out. Single
+/// numbers stay as they are: loops count with them, and ranges of indices follow from quotients.
+Value* simplifyFloorDivision(Op& op, Builder& b) {
+  const Type& type = op.result()->type;
+  const auto divisor = constantScalar(op.operand(1));
+  if (type.rank() == 0 || isFloat(type.dtype) || !divisor) return nullptr;
+  const uint64_t number = isSigned(type.dtype) ? static_cast<uint64_t>(std::max<int64_t>(divisor->i, 0)) : divisor->u;
+  if (!std::has_single_bit(number)) return nullptr;
+  const bool isQuotient = op.kind == OpKind::FloorDiv;
+  const auto bits = static_cast<int64_t>(isQuotient ? std::countr_zero(number) : number - 1);
+  Value* other = b.broadcastTo(b.scalarInt(type.dtype, bits), type.shape);
+  return b.value(isQuotient ? OpKind::Shr : OpKind::BitAnd, {op.operand(0), other});
+}
+
 /// A product with one column, or of one row with a transposed matrix, is a sum along rows as they lie in memory:
 /// vectors run along it, and there is no second use of anything that tiles would serve.
 Value* simplifyMatmul(Op& op, Builder& b) {
@@ -137,6 +153,9 @@ Value* simplifyArithmetic(Op& op, Builder& b) {
     case OpKind::Sub: return isNumber(y, 0) ? x : nullptr;
     case OpKind::Div: return isNumber(y, 1) ? x : nullptr;
     case OpKind::FloorDiv:
+      if (integers && isNumber(y, 1)) return x;
+      return simplifyFloorDivision(op, b);
+    case OpKind::Mod: return simplifyFloorDivision(op, b);
     case OpKind::TruncDiv: return integers && isNumber(y, 1) ? x : nullptr;
     case OpKind::Shl:
     case OpKind::Shr: return isNumber(y, 0) ? x : nullptr;

@@ -239,6 +239,9 @@ std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dt
     t.base_ = nullptr;
     return std::nullopt;
   }
+  // Then the system reads the file in pieces of 2 MB, each of which is one page and one page fault. What is in its
+  // cache in smaller pieces is left so.
+  madvise(t.base_, size, MADV_HUGEPAGE);
   t.length_ = size;
   t.pages_ = std::make_unique<MappedPages>(t.base_, size);
   t.path_ = source.path;
@@ -273,7 +276,10 @@ bool MappedTensor::bringIn(const std::atomic<bool>& stop) const {
   return true;
 }
 
-void MappedTensor::expectScattered() const { madvise(base_, length_, MADV_RANDOM); }
+void MappedTensor::expectScattered() const {
+  expectLittle();
+  madvise(base_, length_, MADV_RANDOM);
+}
 
 void MappedTensor::expectLittle() const { madvise(base_, length_, MADV_NOHUGEPAGE); }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "runtime/io/Formats.h"
 #include "runtime/io/MappedPages.h"
@@ -88,6 +90,40 @@ TEST(MappedPages, AreRestoredWhereAFileWasCutShort) {
   const auto* gone = last;
   mapped.reset();
   EXPECT_FALSE(restoreLostPages(gone));
+  std::remove(path.c_str());
+  rmdir(folder);
+}
+
+/// Whether /proc/self/smaps shows a flag of the mapping that begins there.
+bool hasFlag(const std::byte* begin, const std::string& flag) {
+  char start[32];
+  std::snprintf(start, sizeof start, "%lx-", reinterpret_cast<unsigned long>(begin));
+  std::ifstream maps("/proc/self/smaps");
+  bool within = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.starts_with(start)) within = true;
+    if (within && line.starts_with("VmFlags:")) return (line + " ").find(" " + flag + " ") != std::string::npos;
+  }
+  return false;
+}
+
+/// A mapped file has large pages, as far as the system has them, but not where little of it is wanted.
+TEST(MappedTensor, HasLargePages) {
+  char folder[] = "/tmp/tenc-io-XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  const std::string path = std::string(folder) + "/x.npy";
+  const std::vector<float> ones(size_t{1} << 20, 1.0F);
+  const std::vector<int64_t> shape{static_cast<int64_t>(ones.size())};
+  std::string error;
+  const NamedTensor tensors[] = {{"", {2, shape, ones.data()}}};
+  ASSERT_TRUE(saveTensors(path, "", tensors, {}, error)) << error;
+  FileReader reader({});
+  auto mapped = reader.map({path, "", ""}, 2, shape);
+  ASSERT_TRUE(mapped);
+  const std::byte* const begin = mapped->elements() - mapped->offsetOf(mapped->elements());
+  EXPECT_TRUE(hasFlag(begin, "hg"));
+  mapped->expectScattered();
+  EXPECT_FALSE(hasFlag(begin, "hg"));
   std::remove(path.c_str());
   rmdir(folder);
 }
