@@ -65,6 +65,14 @@ def define(workloads, Workload):
 
     # ---- searches
     row("argmax_100000x10", "argmax(x0, axis: 1)", [(100000, 10)], [normal(100000, 10)], lambda x: x.argmax(1), lambda x: jnp.argmax(x, 1), 0)
+    for name, text, t, j, roundings in [
+            ("max", "max(x0, axis: 1)", lambda x: x.amax(1), lambda x: x.max(1), 0), ("sum", "sum(x0, axis: 1)", lambda x: x.sum(1), lambda x: x.sum(1), 10),
+            ("softmax", "softmax(x0)", lambda x: x.softmax(1), lambda x: jax.nn.softmax(x, 1), 30),
+            ("cumsum", "cumsum(x0, axis: 1)", lambda x: x.cumsum(1), lambda x: jnp.cumsum(x, 1), 10),
+            ("sort", "sort(x0)", lambda x: x.sort(1)[0], lambda x: jnp.sort(x, 1), 0),
+            ("argsort", "argsort(x0)", lambda x: x.argsort(1), lambda x: jnp.argsort(x, 1), 0),
+            ("topk_2", "topk(x0, 2).0", lambda x: x.topk(2)[0], lambda x: jax.lax.top_k(x, 2)[0], 0)]:
+        row(f"{name}_100000x10", text, [(100000, 10)], [normal(100000, 10)], t, j, roundings)
     row("histogram_4M_64", "histogram(x0, bins: 64, range: (0.0, 1.0))", [(4 * M,)], [evenly(0, 1, 4 * M)], lambda x: torch.histc(x, 64, 0, 1),
         lambda x: jnp.histogram(x, 64, (0, 1))[0], 0, strays=4e-4)  # as of histogram_1M
     row("searchsorted_1M_in_10000", "searchsorted(x0, x1)", [(10000,), (M,)], [lambda r: np.sort(r.random(10000, dtype=f32)), evenly(0, 1, M)],

@@ -129,6 +129,8 @@ Scalar AccessEmitter::load(const Expr& e, int copy) {
   ir::DType t = kernel_.buffers[a.buffer].dtype;
   llvm::Type* element = memoryType(b_.getContext(), t);
   auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
+  if (Value* place = elsewhere_ ? elsewhere_(a, copy) : nullptr)
+    return scalars_.fromMemory(memory_.load(element, place, nullptr), t);
   if (indexesNothing(a, copy)) return scalars_.fromMemory(llvm::Constant::getNullValue(element), t);
   auto [base, offsets, step, inRange] = lanesOf(a, element, copy);  // out of range is index 0, which can be read
   if (offsets == nullptr && (step == 0 || lanes() == 1))
@@ -174,6 +176,8 @@ void AccessEmitter::store(const Store& s, int copy) {
   llvm::Type* element = memoryType(b_.getContext(), t);
   auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
   Value* v = scalars_.toMemory(values_.value(s.value, copy), t);
+  if (Value* place = elsewhere_ ? elsewhere_(a, copy) : nullptr)
+    return memory_.store(scalars_.splat(v), place, nullptr);
   if (indexesNothing(a, copy)) return;
   auto [base, offsets, step, inRange] = lanesOf(a, element, copy);
   if (lanes() == 1 || (offsets == nullptr && step == 0)) {
@@ -191,12 +195,29 @@ void AccessEmitter::store(const Store& s, int copy) {
   }
   v = scalars_.splat(v);
   Value* m = mask();
-  if (inRange != nullptr) m = m == nullptr ? scalars_.splat(inRange) : b_.CreateAnd(m, scalars_.splat(inRange));
+  const Lanes lanes{base, offsets, step, inRange};
+  if (inRange == nullptr || inRange->getType()->isVectorTy()) {
+    if (inRange != nullptr) m = m == nullptr ? inRange : b_.CreateAnd(m, inRange);
+    return storeLanes(a, v, lanes, m);
+  }
+  // All lanes share the place: the branch is foreseen, and stores of whole vectors need no mask, which AVX2 takes
+  // apart.
+  emitIf(b_, inRange, {}, [&] {
+    storeLanes(a, v, lanes, m);
+    return Values();
+  });
+}
+
+/// The lanes of `v` that are on in `m`; null is all of them.
+void AccessEmitter::storeLanes(const Access& a, Value* v, const Lanes& at, Value* m) {
+  const ir::DType t = kernel_.buffers[a.buffer].dtype;
+  auto [base, offsets, step, inRange] = at;
   if (offsets == nullptr && step == 1) {
     if (m == nullptr) {
       const auto bytes = static_cast<uint64_t>(lanes() * ir::byteSize(t));
       const bool past = !args_.pastCaches.empty() && args_.pastCaches[a.buffer] && bytes >= 16 && isAligned(a);
-      auto* written = b_.CreateAlignedStore(v, base, past ? llvm::Align(std::min<uint64_t>(bytes, 64)) : align);
+      auto align = llvm::Align(past ? std::min<uint64_t>(bytes, 64) : static_cast<uint64_t>(ir::byteSize(t)));
+      auto* written = b_.CreateAlignedStore(v, base, align);
       if (past)
         written->setMetadata(llvm::LLVMContext::MD_nontemporal,
                              llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));

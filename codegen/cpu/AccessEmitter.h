@@ -1,5 +1,6 @@
 // Loads and stores of a stage: contiguous, strided, by run-time indices, which are checked.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "codegen/Kernel.h"
@@ -17,6 +18,10 @@ class AccessEmitter {
   /// `values`: of the stage's expressions, which indices are.
   AccessEmitter(ExprEmitter& values, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
                 const BoundVars& vars, AccessAddresses& addresses);
+
+  /// Where else in memory the vector of an access stands, whole; null: in its buffer.
+  using Elsewhere = std::function<llvm::Value*(const Access&, int copy)>;
+  void setElsewhere(Elsewhere place) { elsewhere_ = std::move(place); }
 
   Scalar load(const Expr& e, int copy);
   void store(const Store& s, int copy);
@@ -47,6 +52,7 @@ class AccessEmitter {
   /// `inRange` where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
   Lanes lanesOf(const Access& a, llvm::Type* element, int copy);
+  void storeLanes(const Access& a, llvm::Value* v, const Lanes& at, llvm::Value* m);
   /// Whether a term indexes an empty dim; its fault is set then.
   bool indexesNothing(const Access& a, int copy);
   /// Whether vectors of the store, all lanes of them, start at multiples of their size, for buffers that start at
@@ -65,6 +71,7 @@ class AccessEmitter {
   const BoundVars& vars_;
   AccessAddresses& addresses_;
   LaneMemory memory_;
+  Elsewhere elsewhere_;
   uint64_t epoch_ = 0;  ///< counts changes of variables
   std::vector<TermIndex> checked_;
 };

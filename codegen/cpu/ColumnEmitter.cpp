@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/LoopFunction.h"
+#include "codegen/cpu/ShortRows.h"
 #include "codegen/cpu/StageEmitter.h"
 
 namespace tenc::codegen::cpu {
@@ -16,7 +17,8 @@ class ColumnEmitter {
       : f_(f),
         var_(schedule.blocks.var),
         range_(range),
-        walk_{kLanes, schedule.copies, schedule.oneBody, f.fullLanes(schedule.blocks)} {}
+        walk_{kLanes, schedule.copies, schedule.oneBody, f.fullLanes(schedule.blocks)},
+        rows_(f, var_, schedule.copies, schedule.transposes) {}
   /// All stages for some vectors, then for the next ones: results stay in registers.
   void emitReductions();
   /// A stage for the whole block, then the next.
@@ -36,13 +38,15 @@ class ColumnEmitter {
   size_t var_;
   LoopFunction::Range range_;
   VectorWalk walk_;
+  ShortRows rows_;
 };
 
 void ColumnEmitter::emitReductions() {
   emitVectorLoop(f_.b, range_.lo, range_.hi, walk_, {},
                  [&](Value* base, int copies, Value* mask, const Values&) -> Values {
                    f_.forgetResults();
-                   for (const Stage& s : f_.kernel.stages) emitColumnStage(f_, s, var_, base, copies, mask);
+                   if (mask == nullptr) rows_.readRows(base, copies);
+                   for (const Stage& s : f_.kernel.stages) emitColumnStage(f_, s, var_, base, copies, mask, &rows_);
                    return {};
                  });
 }
@@ -62,6 +66,9 @@ void ColumnEmitter::emitElementwise(const Stage& stage) {
     const std::vector<RowAhead> ahead = rowsAhead(em.exprs(), stage);
     emitVectorLoop(f_.b, lo, hi, walk, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
       em.exprs().setVector(base, copies, mask);
+      const bool whole = mask == nullptr;
+      em.exprs().setElsewhere([&](const Access& a, int copy) { return rows_.place(em, a, copy, whole); });
+      if (whole) rows_.readColumns(em, base, copies);
       for (const RowAhead& row : ahead) prefetch(em.exprs(), row, base, copies);
       em.innerLoops(std::nullopt, {}, [&](const Values&) { return em.body(copies, {}); });
       return {};

@@ -7,13 +7,16 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/ScalarRandom.h"
 #include "codegen/cpu/LoopSchedule.h"
+#include "codegen/cpu/RowWindows.h"
 #include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
 
 /// What making `var` the vector costs for one access, per vector.
-double accessCost(const Access& a, size_t var) {
+double accessCost(const Kernel& kernel, const Stage& stage, const Access& a, size_t var) {
+  if (isShortRow(kernel, stage, a, var))
+    return std::max(3.0, 0.75 * static_cast<double>(ir::byteSize(kernel.buffers[a.buffer].dtype)));
   int64_t s = strideOf(a, var);
   const bool picked = s > 1 && s <= kMostStride;
   double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : picked ? 1.5 * static_cast<double>(s) : kLanes * 1.2;
@@ -58,8 +61,8 @@ int stageCost(const Kernel& kernel, const Stage& stage) {
 double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent) {
   double cost = stageCost(kernel, stage);
   for (const Expr& e : stage.exprs)
-    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var);
-  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var);
+    if (e.kind == Expr::Kind::Load) cost += accessCost(kernel, stage, e.access, var);
+  for (const Store& s : stage.stores) cost += 2 * accessCost(kernel, stage, s.access, var);
   return perElement(cost, extent);
 }
 
@@ -71,7 +74,7 @@ double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t 
   int count = 0;
   for (const Expr& e : stage.exprs) {
     if (e.kind != Expr::Kind::Load) continue;
-    loads += accessCost(e.access, var);
+    loads += accessCost(kernel, stage, e.access, var);
     ++count;
   }
   return perElement(kSumCost + loads / std::max(count, 1), extent);

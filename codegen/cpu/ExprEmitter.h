@@ -46,6 +46,9 @@ class ExprEmitter {
   void setValue(ExprId e, int copy, Scalar s);
   /// What scan `number` has come to at this point; to be set before it is read.
   void setRunning(uint32_t number, int copy, Scalar s);
+  void setElsewhere(AccessEmitter::Elsewhere place) { accesses_.setElsewhere(std::move(place)); }
+  /// What loop variable `var` is bound to.
+  llvm::Value* var(size_t var) const { return vars_.values[var]; }
   /// Emits a store of the stage.
   void store(const Store& s, int copy = 0) { accesses_.store(s, copy); }
 

@@ -11,6 +11,8 @@ using llvm::Function;
 using Val = llvm::Value*;
 
 namespace {
+constexpr int64_t kRun = 256;  // elements of a row that are widened at a time: all rows in the first cache
+
 bool isNone(Val bits) {
   auto* c = llvm::dyn_cast_or_null<llvm::Constant>(bits);
   return c && c->isNullValue();
@@ -199,6 +201,75 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
   }
 }
 
+/// Adds the terms of one step, of B at `b`; a null element of A is 0.
+void GemmTiles::addTerms(NarrowTerms& terms, const std::function<Val(size_t part, int64_t row)>& elementOfA, Val b,
+                         const Tile& t, std::vector<Val>& sums) {
+  const int64_t row = t.width * plan_.lanes;
+  for (size_t part = 0; part < terms.parts(); ++part) {
+    std::vector<Val> columns;
+    for (int64_t j = 0; j < t.width; ++j)
+      columns.push_back(load(at(b, static_cast<int64_t>(part) * row + j * plan_.lanes)));
+    for (int64_t i = 0; i < t.height; ++i) {
+      Val element = elementOfA(part, i);
+      for (int64_t j = 0; j < t.width; ++j) {
+        Val& s = sums[static_cast<size_t>(i * t.width + j)];
+        s = terms.add(element, columns[static_cast<size_t>(j)], s);
+      }
+    }
+  }
+}
+
+/// Whether the tile's rows of A are widened in vectors, a run at a time, before they are used: an element that is
+/// widened by itself takes several instructions, which tiles of 32-byte vectors wait for.
+bool GemmTiles::widensRows() const {
+  constexpr int kLanes32 = 8;
+  return plan_.lanes <= kLanes32 && level_ == Level::Full &&
+         (plan_.terms == Terms::Widened || plan_.terms == Terms::WidenedPairs) && p_.a.col == 1 &&
+         p_.k >= 2 * plan_.lanes;
+}
+
+/// Of each row, `count` elements from `a` on, to rows of kRun elements.
+void GemmTiles::widenRows(NarrowTerms& terms, Val a, Val wide, int64_t rows, int64_t count) {
+  const int64_t whole = count / plan_.lanes * plan_.lanes;
+  for (int64_t i = 0; i < rows; ++i) {
+    Val from = operandAt(a, i * p_.a.row), to = at(wide, i * kRun);
+    loop(int64(0), int64(whole), plan_.lanes,
+         [&](Val k) { store(terms.loadAlong(operandBytes(from, k)), bytes(to, k)); });
+    if (whole == count) continue;
+    // The last ones are stored in a whole vector: a row of kRun elements has room.
+    Val mask = tailMask(plan_.lanes, static_cast<int>(count - whole));
+    store(terms.widened(terms.load(operandAt(from, whole), mask)), at(to, whole));
+  }
+}
+
+/// The same sums by rows of A that are widened first.
+std::vector<Val> GemmTiles::widenedSums(NarrowTerms& terms, Val a, Val b, const Tile& t, std::vector<Val> sums) {
+  const int64_t steps = terms.steps(), step = static_cast<int64_t>(terms.parts()) * t.width * plan_.lanes;
+  BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+  auto* wide = llvm::IRBuilder<>(&entry, entry.begin())
+                   .CreateAlloca(llvm::ArrayType::get(element_, static_cast<uint64_t>(t.height * kRun)));
+  wide->setAlignment(llvm::Align(64));
+  auto run = [&](Val rows, Val panel, int64_t count, const std::vector<Val>& next) {
+    widenRows(terms, rows, wide, t.height, count);
+    return sumLoop(int64(0), int64(count / steps), false, {{panel, step}, {wide, steps}}, next,
+                   [&](Val, const Values& from, Values to) {
+                     addTerms(
+                         terms,
+                         [&](size_t part, int64_t i) { return splat(at(from[1], i * kRun + terms.placeOf(part))); },
+                         from[0], t, to);
+                     return to;
+                   });
+  };
+  const int64_t runs = p_.k / kRun, rest = (p_.k - runs * kRun) / steps * steps;
+  if (runs > 0)
+    sums = sumLoop(int64(0), int64(runs), false, {{b, kRun / steps * step}}, sums,
+                   [&](Val n, const Values& panel, const Values& next) {
+                     return run(operandBytes(a, b_.CreateMul(n, int64(kRun))), panel[0], kRun, next);
+                   });
+  if (rest > 0) sums = run(operandAt(a, runs * kRun), at(b, runs * kRun / steps * step), rest, sums);
+  return sums;
+}
+
 /// The sum over k of narrow operands; B is a packed panel.
 std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums) {
   NarrowTerms terms(b_, p_, plan_.terms, plan_.lanes);
@@ -207,27 +278,21 @@ std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<
     for (int64_t n = 0; n < t.height * t.width; ++n)
       sums[static_cast<size_t>(n)] = load(at(b, (plan_.packedRows - 1) * row + n % t.width * plan_.lanes));
   }
-  auto addTerms = [&](Val x, Val y, int64_t present, std::vector<Val>& to) {
-    for (size_t part = 0; part < terms.parts(); ++part) {
-      std::vector<Val> columns;
-      for (int64_t j = 0; j < t.width; ++j)
-        columns.push_back(load(at(y, static_cast<int64_t>(part) * row + j * plan_.lanes)));
-      for (int64_t i = 0; i < t.height; ++i) {
-        Val element = terms.ofA(part, operandAt(x, i * p_.a.row), present);
-        for (int64_t j = 0; j < t.width; ++j) {
-          Val& s = to[static_cast<size_t>(i * t.width + j)];
-          s = terms.add(element, columns[static_cast<size_t>(j)], s);
-        }
-      }
-    }
+  auto addNarrow = [&](Val x, Val y, int64_t present, std::vector<Val>& to) {
+    addTerms(
+        terms, [&](size_t part, int64_t i) { return terms.ofA(part, operandAt(x, i * p_.a.row), present); }, y, t, to);
   };
   const int64_t step = static_cast<int64_t>(terms.parts()) * row;
   Val state = terms.beginSums();
-  sums = sumLoop(int64(0), int64(whole), false, {{b, step}}, sums, [&](Val k, const Values& panel, Values next) {
-    addTerms(operandBytes(a, b_.CreateMul(k, int64(steps * p_.a.col))), panel[0], steps, next);
-    return next;
-  });
-  if (p_.k % steps != 0) addTerms(operandAt(a, whole * steps * p_.a.col), at(b, whole * step), p_.k % steps, sums);
+  if (widensRows()) {
+    sums = widenedSums(terms, a, b, t, sums);
+  } else {
+    sums = sumLoop(int64(0), int64(whole), false, {{b, step}}, sums, [&](Val k, const Values& panel, Values next) {
+      addNarrow(operandBytes(a, b_.CreateMul(k, int64(steps * p_.a.col))), panel[0], steps, next);
+      return next;
+    });
+  }
+  if (p_.k % steps != 0) addNarrow(operandAt(a, whole * steps * p_.a.col), at(b, whole * step), p_.k % steps, sums);
   terms.endSums(state);
   return sums;
 }

@@ -61,6 +61,11 @@ class GemmTiles : public ProductEmitter {
   std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
   std::vector<Val> narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums);
+  bool widensRows() const;
+  void widenRows(NarrowTerms& terms, Val a, Val wide, int64_t rows, int64_t count);
+  std::vector<Val> widenedSums(NarrowTerms& terms, Val a, Val b, const Tile& t, std::vector<Val> sums);
+  void addTerms(NarrowTerms& terms, const std::function<Val(size_t part, int64_t row)>& elementOfA, Val b,
+                const Tile& t, std::vector<Val>& sums);
 
   Level level_;
   const TiledProduct& plan_;

@@ -7,6 +7,7 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/Cost.h"
 #include "codegen/cpu/KernelFunction.h"
+#include "codegen/cpu/RowWindows.h"
 #include "codegen/cpu/Scan.h"
 #include "codegen/cpu/Schedule.h"
 
@@ -108,11 +109,12 @@ bool canBeOuterVector(const Kernel& kernel, size_t var) {
     hasReductions = hasReductions || !s.reductions.empty();
     full = full && coversAll(kernel, s, var);
     for (const Store& st : s.stores) {
+      const bool scratch = kernel.buffers[st.access.buffer].role == Buffer::Role::Scratch;
+      if (scratch && (kernel.outer[var] < kLanes || !hasShortScratch(kernel))) return false;
       // Each lane needs elements of its own.
-      if (strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
+      if (!scratch && strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
       // What is read, changed and stored in order is faster one by one than by gathers that wait for scatters.
       if (s.ordered && std::abs(strideOf(st.access, var)) != 1) return false;
-      if (kernel.buffers[st.access.buffer].role == Buffer::Role::Scratch) return false;
     }
   }
   return !hasReductions || full;
@@ -144,6 +146,8 @@ std::optional<OuterChoice> bestOuter(const Kernel& kernel, double most) {
   return best;
 }
 
+constexpr int64_t kTransposedRowBytes = 16 << 10;  // on the stack, and in the first cache
+
 int columnCopies(const Kernel& kernel, size_t v, Level level) {
   if (level == Level::Quick) return 1;  // columns side by side: each has accumulators of its own either way
   int copies = 16;
@@ -152,6 +156,8 @@ int columnCopies(const Kernel& kernel, size_t v, Level level) {
     copies = std::min(copies, outerCopies(kernel, stage));
     ordered = ordered || stage.ordered;
   }
+  const int64_t rowBytes = bytesOf(rowWindows(kernel, v), kernel);
+  while (copies > 1 && rowBytes * copies > kTransposedRowBytes) copies /= 2;
   const int64_t least = ordered ? 2 : 1;  // blocks
   while (copies > 1 && kernel.outer[v] < least * copies * kLanes) copies /= 2;
   return copies;
@@ -231,8 +237,10 @@ Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level l
   const bool quick = level == Level::Quick;
   const int64_t extent = kernel.outer[outer.var], points = pointsOf(kernel);
   const int copies = columnCopies(kernel, outer.var, level);
-  const bool oneBody = quick || std::any_of(kernel.stages.begin(), kernel.stages.end(),
-                                            [&](const Stage& x) { return isLong(kernel, x); });
+  const bool transposes = !quick && !rowWindows(kernel, outer.var).empty();
+  // Rows of vectors that are not whole are not transposed.
+  const bool oneBody = quick || (!transposes && std::any_of(kernel.stages.begin(), kernel.stages.end(),
+                                                            [&](const Stage& x) { return isLong(kernel, x); }));
   const bool loops =
       std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
   const int64_t unit = int64_t{kLanes} * copies;
@@ -247,12 +255,12 @@ Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level l
     items = items / values * ceilDiv(values, load->tile);
     work *= static_cast<double>(load->tile);
     s.form = LoopSchedule{TransposeSchedule{blocks, load->source, load->tile, load->isFar, copies, oneBody}};
-  } else if (!quick && isWideColumns(kernel, outer.var)) {
+  } else if (!quick && !transposes && isWideColumns(kernel, outer.var)) {
     blocks = blocksOf(kernel, outer.var, wideBlock(extent));
     s.form = LoopSchedule{WideColumnSchedule{blocks}};
   } else {
     blocks = blocksOf(kernel, outer.var, block);
-    s.form = LoopSchedule{ColumnSchedule{blocks, copies, oneBody}};
+    s.form = LoopSchedule{ColumnSchedule{blocks, copies, oneBody, transposes}};
   }
   s.items = items * blocks.count;
   s.work = outer.work * static_cast<double>(points);
@@ -389,7 +397,9 @@ std::string text(const RowSchedule& s) {
   return all;
 }
 
-std::string text(const ColumnSchedule& s) { return "columns: " + text(s.blocks) + ", x " + number(s.copies); }
+std::string text(const ColumnSchedule& s) {
+  return "columns: " + text(s.blocks) + ", x " + number(s.copies) + (s.transposes ? ", transposed" : "");
+}
 std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s.blocks); }
 std::string text(const TransposeSchedule& s) {
   return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with " + loopVar(s.source);

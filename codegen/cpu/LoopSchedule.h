@@ -8,7 +8,8 @@
 // | rows         | inner variables, a variable for each stage; a work item is an outer point.    | RowEmitter             |
 // |              | Softmax, layer norm and sums along rows; scans; scalar code.                  |                        |
 // | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter          |
-// |              | kernels, and reductions whose rows are short or lie across memory.            |                        |
+// |              | kernels, and reductions whose rows are short or lie across memory. Rows of    |                        |
+// |              | up to 32 elements are transposed in registers (ShortRows.h).                  |                        |
 // | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter      |
 // |              | accumulators of a block of columns stand in memory, so that memory is read    |                        |
 // |              | in long runs.                                                                 |                        |
@@ -69,8 +70,9 @@ struct LaneBlocks {
 
 struct ColumnSchedule {
   LaneBlocks blocks;
-  int copies;    ///< vectors side by side
-  bool oneBody;  ///< much code, to be printed once
+  int copies;       ///< vectors side by side
+  bool oneBody;     ///< much code, to be printed once
+  bool transposes;  ///< rows of few elements are transposed
 };
 
 struct WideColumnSchedule {

@@ -94,7 +94,7 @@ NarrowTerms::Val NarrowTerms::ofA(size_t part, Val p, int64_t present) {
 
 NarrowTerms::Val NarrowTerms::termOfA(size_t part, Val p, int64_t present) {
   if (isZero(part, present)) return nullptr;
-  if (!areJoined(terms_)) return widened(elementOfA(p, terms_ == Terms::WidenedPairs && part == 0 ? 1 : 0));
+  if (!areJoined(terms_)) return widened(elementOfA(p, placeOf(part)));
   Val x = joinedOfA(p, present);
   return isShifted(terms_) ? b_.CreateXor(x, b_.getInt32(kShift)) : x;
 }

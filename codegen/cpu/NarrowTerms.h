@@ -34,6 +34,10 @@ class NarrowTerms {
   /// What lies side by side along k in B, as rows of a square that is turned: `lanes` parts of steps.
   Val loadAlong(Val p);
 
+  /// Of elements that are widened: them as f32, one or a vector; and which of a step is part `part`.
+  Val widened(Val bits);
+  int64_t placeOf(size_t part) const { return terms_ == Terms::WidenedPairs && part == 0 ? 1 : 0; }
+
   /// Around sums that are to take subnormal numbers for 0 as pairs do: gives the state to go back to, null for none.
   Val beginSums();
   void endSums(Val state);
@@ -41,7 +45,6 @@ class NarrowTerms {
  private:
   Val elementOfA(Val p, int64_t number);
   Val joinedOfA(Val p, int64_t present);
-  Val widened(Val bits);
   Val fitted(Val bits);
   Val joined(const Values& rows);
   llvm::Type* like(Val shape, llvm::Type* element);

@@ -202,11 +202,19 @@ void cutIntoTasks(TiledProduct& t, const Product& p, int threads) {
 /// may be gone from the second-level cache before the next rows of A meet it.
 void cutDepth(TiledProduct& t, const Product& p) {
   constexpr int64_t kRowsAhead = 16, kMostShared = 256 << 10, kPart = 128 << 10;  // bytes of a panel
+  constexpr int64_t kMostSums = 128 << 10, kBothParts = 512 << 10;                // bytes of all panels
   t.depth = Blocks::of(p.k, std::max<int64_t>(p.k, 1));
   if (!isFlat(p) || t.pack != PackB::None || !isFar(p)) return;
   t.prefetchRows = kRowsAhead;
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
-  if (t.rows.count > 1 && p.k * rowBytes > kMostShared) t.depth = Blocks::of(p.k, kPart / rowBytes);
+  if (t.rows.count == 1 || p.k * rowBytes <= kMostShared) return;
+  t.depth = Blocks::of(p.k, kPart / rowBytes);
+  // With few rows and columns, a part of both operands stays in the second-level cache: A comes from memory once, not
+  // once for each panel.
+  const int64_t columns = t.vectors.start(t.vectors.count) * t.lanes, size = bytesOfElement(p);
+  if (t.vectors.count == 1 || p.m * columns * size > kMostSums) return;
+  t.partsFirst = true;
+  t.depth = Blocks::of(p.k, std::min(kPart / rowBytes, kBothParts / ((p.m + columns) * size)));
 }
 
 TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
@@ -215,7 +223,7 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
   TileStore s;
   if (t.split()) {
-    s.bytes = static_cast<uint64_t>(p.m * rowBytes);
+    s.bytes = static_cast<uint64_t>(p.m * t.rowOfSums() * bytesOfElement(p));
     return s;
   }
   if (t.mirrored) {
@@ -352,7 +360,8 @@ std::string describe(const TiledProduct& product) {
   std::string text = "tiled product" + std::string(describe(product.terms)) + ": tiles of " +
                      std::to_string(product.rows.most()) + " x " + std::to_string(product.width()) + " vectors" +
                      (product.mirrored ? ", one half mirrored" : "") +
-                     (product.split() ? ", k in " + std::to_string(product.depth.count) + " parts" : "");
+                     (product.split() ? ", k in " + std::to_string(product.depth.count) + " parts" : "") +
+                     (product.partsFirst ? ", each by all columns" : "");
   switch (product.pack) {
     case PackB::None: return text;
     case PackB::Rows: return text + ", B packed by rows";

@@ -94,7 +94,8 @@ struct TiledProduct {
   int tail = 0;    ///< columns in the last vector when it is not full, else 0
   PackB pack = PackB::None;
   TileStore sums;
-  bool mirrored = false;  ///< tiles above the diagonal are not computed: those below it are stored there, too
+  bool mirrored = false;    ///< tiles above the diagonal are not computed: those below it are stored there, too
+  bool partsFirst = false;  ///< all panels use a part of k before the next: the sums of all are kept
   int64_t rowTasks = 1, panelTasks = 1;
   Terms terms = Terms::Same;  ///< if others, B is packed
   int64_t prefetchRows = 0;   ///< how far ahead the next rows of B are fetched
@@ -103,6 +104,8 @@ struct TiledProduct {
   uint64_t packBytes = 0;     ///< scratch for one of them
   int64_t width() const { return vectors.most(); }  ///< of the widest panel, in vectors
   bool split() const { return depth.count > 1; }    ///< sums of all rows of a panel are kept from part to part
+  /// Elements from one row of sums to the next, where these are not the result.
+  int64_t rowOfSums() const { return (partsFirst ? vectors.start(vectors.count) : width()) * lanes; }
   /// Rows of a panel, or of a mirrored tile, rounded up so that whole squares of lanes can be turned.
   int64_t turnedRows(const Product& p) const {
     return mirrored ? (rows.most() + lanes - 1) / lanes * lanes : (p.m + 2 * lanes - 1) / lanes * lanes;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/cpu/ShortRows.h"
+
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
@@ -141,12 +143,19 @@ bool isEmpty(const Stage& stage) {
   return false;
 }
 
-void emitColumnStage(LoopFunction& f, const Stage& stage, size_t var, Value* base, int copies, Value* mask) {
+void emitColumnStage(LoopFunction& f, const Stage& stage, size_t var, Value* base, int copies, Value* mask,
+                     ShortRows* rows) {
   StageEmitter em(f, stage, var);
+  const bool whole = mask == nullptr;
+  if (rows != nullptr)
+    em.exprs().setElsewhere([&](const Access& a, int copy) { return rows->place(em, a, copy, whole); });
   em.exprs().setVector(base, copies, mask);
   Values start = em.identities(copies);
   auto run = [&]() -> Values {
-    return em.innerLoops(std::nullopt, start, [&](const Values& carried) { return em.body(copies, carried); });
+    if (rows != nullptr && whole) rows->readColumns(em, base, copies);
+    Values done = em.innerLoops(std::nullopt, start, [&](const Values& carried) { return em.body(copies, carried); });
+    if (rows != nullptr && whole) rows->write(em, base, copies);
+    return done;
   };
   Values sums = isEmpty(stage) ? start : emitIf(f.b, em.inBox(var), start, run);
   for (size_t i = 0; i < stage.reductions.size(); ++i) {

@@ -8,6 +8,8 @@
 
 namespace tenc::codegen::cpu {
 
+class ShortRows;
+
 /// Accumulators stand one after the other: for each copy (vector side by side) those of each reduction of the stage.
 class StageEmitter {
  public:
@@ -50,7 +52,8 @@ class StageEmitter {
 bool isEmpty(const Stage& stage);
 
 /// One stage for `copies` vectors, from `base` on, of an outer variable: each lane has accumulators of its own, and
-/// results are set for each copy.
-void emitColumnStage(LoopFunction& f, const Stage& stage, size_t var, llvm::Value* base, int copies, llvm::Value* mask);
+/// results are set for each copy. `rows`, if not null, holds rows that are transposed.
+void emitColumnStage(LoopFunction& f, const Stage& stage, size_t var, llvm::Value* base, int copies, llvm::Value* mask,
+                     ShortRows* rows = nullptr);
 
 }  // namespace tenc::codegen::cpu

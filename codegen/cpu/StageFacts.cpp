@@ -37,6 +37,9 @@ StageFacts::Fact StageFacts::factOf(const Kernel& kernel, const Expr& e) const {
       for (size_t v = 0; v < e.access.strides.size(); ++v)
         if (e.access.strides[v] != 0) f.vars |= uint64_t{1} << v;
       for (const Access::Term& t : e.access.terms) follow(t.index);
+      // Lanes that are outer points have scratch rows of their own.
+      if (vectorVar_ < outer && kernel.buffers[e.access.buffer].role == Buffer::Role::Scratch)
+        f.vars |= uint64_t{1} << vectorVar_;
       // What an earlier iteration stored is read again, even at an unchanging place.
       if (stage_.ordered && isStored(e.access.buffer))
         for (size_t v = 0; v < inner; ++v) f.vars |= uint64_t{1} << (outer + v);

@@ -25,8 +25,7 @@ class TiledProductEmitter : ProductEmitter {
         plan_(plan),
         rim_(GemmRim::of(k.kernel.product, plan, k.level)),
         epilogue_(k.kernel, k.module, k.name + ".epilogue", plan.lanes, k.level),
-        tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.width() * plan.lanes,
-               k.level) {
+        tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.rowOfSums(), k.level) {
     if (plan.sums.turned) epilogue_.turn();
     if (plan.mirrored) epilogue_.takeAnyColumns();
   }
@@ -74,6 +73,7 @@ class TiledProductEmitter : ProductEmitter {
   struct Part {
     Val first = nullptr, terms = nullptr;  ///< of k, where that is split
   } part_;
+  enum class Step : uint8_t { All, Clear, Add, Finish } step_ = Step::All;  ///< of sums that are kept
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   bool packed() const { return plan_.pack != PackB::None; }
@@ -107,7 +107,11 @@ class TiledProductEmitter : ProductEmitter {
       return;
     }
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    if (plan_.sums.turned || plan_.split()) {
+    if (plan_.split()) {
+      sumTo(bytes(keptSums(j0), b_.CreateMul(i0, int64(plan_.rowOfSums()))));
+      return;
+    }
+    if (plan_.sums.turned) {
       sumTo(bytes(c, b_.CreateMul(i0, int64(plan_.width() * plan_.lanes))));
       return;
     }
@@ -197,22 +201,47 @@ class TiledProductEmitter : ProductEmitter {
     if (rows.larger < rows.count) blocks(rows.larger, rows.count, rows.size);
   }
 
-  /// All rows by one part of k after the other.
-  void depthBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail) {
-    const int64_t ld = plan_.width() * plan_.lanes;
-    Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
-    Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    loop(i0, i1, 1, [&](Val i) {
-      Val row = bytes(sums, b_.CreateMul(i, int64(ld)));
+  /// Where the sums of a panel are kept from part to part of k.
+  Val keptSums(Val j0) {
+    Val all = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    return plan_.partsFirst ? bytes(all, j0) : all;
+  }
+
+  void clearSums(Val r0, Val r1, Val j0, int64_t width) {
+    Val sums = keptSums(j0);
+    loop(start(plan_.rows, r0), start(plan_.rows, r1), 1, [&](Val i) {
+      Val row = bytes(sums, b_.CreateMul(i, int64(plan_.rowOfSums())));
       for (int64_t j = 0; j < width; ++j) store(llvm::Constant::getNullValue(vector_), at(row, j * plan_.lanes));
     });
+  }
+
+  /// One part of k after the other.
+  template <typename F>
+  void eachDepth(F f) {
     loop(int64(0), int64(plan_.depth.count), 1, [&](Val d) {
       part_.first = start(plan_.depth, d);
       part_.terms = b_.CreateSub(start(plan_.depth, b_.CreateAdd(d, int64(1))), part_.first);
-      rowBlocks(r0, r1, j0, bytes(panel, b_.CreateMul(part_.first, int64(p_.b.row))), width, tail, kInside);
+      f();
     });
-    epilogue_.call(b_, entry_, matrix_.batch, bytes(sums, b_.CreateMul(i0, int64(ld))), int64(ld), i0, i1, j0,
+  }
+
+  void addPart(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail) {
+    rowBlocks(r0, r1, j0, bytes(panel, b_.CreateMul(part_.first, int64(p_.b.row))), width, tail, kInside);
+  }
+
+  void finishSums(Val r0, Val r1, Val j0, int64_t width, bool tail) {
+    const int64_t ld = plan_.rowOfSums();
+    Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
+    epilogue_.call(b_, entry_, matrix_.batch, bytes(keptSums(j0), b_.CreateMul(i0, int64(ld))), int64(ld), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columnsOf(width, tail))));
+  }
+
+  /// All rows by a panel that k is split for: everything, or only a step where all panels take each step in turn.
+  void depthBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail) {
+    if (step_ == Step::All || step_ == Step::Clear) clearSums(r0, r1, j0, width);
+    if (step_ == Step::All) eachDepth([&] { addPart(r0, r1, j0, panel, width, tail); });
+    if (step_ == Step::Add) addPart(r0, r1, j0, panel, width, tail);
+    if (step_ == Step::All || step_ == Step::Finish) finishSums(r0, r1, j0, width, tail);
   }
 
   /// Those of panels [c0, c1) that are in [begin, end), all of one width; `tail` when the last vector is not full.
@@ -254,9 +283,18 @@ class TiledProductEmitter : ProductEmitter {
     const auto [r0, r1] = bounds(rowTask, plan_.rows.count, plan_.rowTasks);
     const auto [c0, c1] = bounds(panelTask, v.count, plan_.panelTasks);
     const int64_t full = v.count - (plan_.tail ? 1 : 0);  // panels without a masked vector
-    if (v.larger > 0) panels(c0, c1, 0, std::min(v.larger, full), r0, r1, v.size + 1, false);
-    if (v.larger < full) panels(c0, c1, v.larger, full, r0, r1, v.size, false);
-    if (plan_.tail) panels(c0, c1, full, v.count, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
+    auto all = [&] {
+      if (v.larger > 0) panels(c0, c1, 0, std::min(v.larger, full), r0, r1, v.size + 1, false);
+      if (v.larger < full) panels(c0, c1, v.larger, full, r0, r1, v.size, false);
+      if (plan_.tail) panels(c0, c1, full, v.count, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
+    };
+    if (!plan_.partsFirst) return all();
+    step_ = Step::Clear;
+    all();
+    step_ = Step::Add;
+    eachDepth(all);
+    step_ = Step::Finish;
+    all();
   }
 };
 

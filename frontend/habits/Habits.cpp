@@ -191,7 +191,9 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   context_
       .error(Code::E0206, member.opSpan,
              describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
-      .help(std::string(known->help), {syntax::removed(context_.sources, s->span)});
+      .help(std::string(known->help), known->ofGradients  // which the step that needs them takes along
+                                          ? std::vector<Edit>()
+                                          : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
   return true;
 }
 

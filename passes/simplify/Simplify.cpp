@@ -96,6 +96,7 @@ class Simplifier {
       case OpKind::If: return visitIf(op);
       case OpKind::For: return visitFor(op);
       case OpKind::While: return visitWhile(op);
+      case OpKind::Svd: return visitSvd(op);
       default: break;
     }
     if (op.results.size() != 1 || op.result()->unused() || op.operandCount() == 0) return;
@@ -124,6 +125,16 @@ class Simplifier {
       if (made == before) break;
       (*made)->erase();
     }
+  }
+
+  /// Without vectors where only the values are used.
+  void visitSvd(Op& op) {
+    if (!op.result(0)->unused() || !op.result(2)->unused() || op.result(1)->unused()) return;
+    Builder b(&op);
+    b.setLoc(op.loc);
+    Value* values = b.value(OpKind::SingularValues, {op.operand(0)});
+    Op& made = *values->op;
+    erase(replace(op.result(1), values) ? op : made);
   }
 
   void visitIf(Op& op) {

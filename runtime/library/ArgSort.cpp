@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "runtime/library/LongSort.h"
+#include "runtime/library/ShortSort.h"
 #include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
@@ -184,6 +185,7 @@ Plan planLong(const abi::TensorRef& x) {
 
 Plan planArgSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
+  if (isShortRows(x)) return planShortRows(x);
   if (isLongRow(batch(x, 1), dim(x, 1))) return planLong(x);
   const auto n = static_cast<size_t>(dim(x, 1));
   return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), abi::dtype::kBytes[x.dtype] < 4 ? 4 * n : 0};
@@ -192,6 +194,11 @@ Plan planArgSort(const Call& call) {
 Failure runArgSort(const Call& call, void* const* buffers, const Item& item) {
   const abi::TensorRef& x = call.operands[0];
   if (dim(x, 1) == 0) return Failure::None;
+  if (isShortRows(x)) {
+    sortShortRows(x, buffers[0], option(call, "descending") != 0, dim(x, 1), nullptr,
+                  static_cast<uint64_t*>(buffers[1]), item);
+    return Failure::None;
+  }
   if (isLongRow(batch(x, 1), dim(x, 1))) {
     sortLong(call, buffers, item);
     return Failure::None;

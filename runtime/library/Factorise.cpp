@@ -13,6 +13,28 @@ constexpr bool isSmall(int n, int k) { return n <= kMostSmall && k <= 4 * kMostS
 /// Rough nanoseconds of one elimination there.
 double smallCost(double n, double factor) { return 30 + 10 * n + factor * n * n * n / 5; }
 
+/// How a batch of small matrices is shared out where each lane of a vector may have one: an item is a group, or a
+/// matrix after the last one.
+template <class T>
+struct Groups {
+  int64_t groups, matrices;
+  Groups(const Call& call, bool grouped)
+      : groups(grouped ? batch(call.operands[0], 2) / kGroup<T> : 0), matrices(batch(call.operands[0], 2)) {}
+
+  int64_t items() const { return groups + matrices - groups * kGroup<T>; }
+  bool isGroup(int64_t item) const { return item < groups; }
+  /// The first matrix of an item.
+  int64_t first(int64_t item) const { return isGroup(item) ? item * kGroup<T> : item + groups * (kGroup<T> - 1); }
+  /// What one costs, of which a matrix by itself costs `single`; in a group it is a fourth at the most.
+  double cost(double single) const {
+    const auto inGroups = static_cast<double>(groups * kGroup<T>), alone = static_cast<double>(items() - groups);
+    return single * (inGroups / 4 + alone) / static_cast<double>(std::max<int64_t>(items(), 1));
+  }
+};
+
+/// Whether eliminations with k columns on the right go by groups.
+constexpr bool isGrouped(int n, int k) { return n <= kMostGrouped && k <= 2 * kMostGrouped; }
+
 // ---- pivots: the diagonal of U, where P A = L U, and the sign of P
 
 template <class T>
@@ -20,34 +42,61 @@ struct Pivots {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedPivots<T>().plan(call);
-    return {batch(call.operands[0], 2), smallCost(n, 0.1), solveWork<T>(n, 0) * sizeof(T)};
+    const Groups<T> groups(call, isGrouped(n, 0));
+    const int64_t work = std::max(solveWork<T>(n, 0), groupWork<T>(n, 0));
+    return {groups.items(), groups.cost(smallCost(n, 0.1)), work * sizeof(T)};
   }
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedPivots<T>().run(call, buffers, item);
-    smallPivots(part<T>(call, buffers, 0, item.number, 2), part<T>(call, buffers, 1, item.number, 1),
-                part<T>(call, buffers, 2, item.number, 0), static_cast<T*>(item.scratch), n);
+    const Groups<T> groups(call, isGrouped(n, 0));
+    const int64_t first = groups.first(item.number);
+    const T* const a = part<T>(call, buffers, 0, first, 2);
+    T *const found = part<T>(call, buffers, 1, first, 1), *const sign = part<T>(call, buffers, 2, first, 0);
+    T* const work = static_cast<T*>(item.scratch);
+    groups.isGroup(item.number) ? smallPivotsGroup(a, found, sign, work, n) : smallPivots(a, found, sign, work, n);
     return Failure::None;
   }
 };
+
+// ---- systems of equations; the inverse is that of the identity
+
+/// Of small matrices with k columns on the right.
+template <class T>
+Plan planOfSmall(const Call& call, int n, int k, double cost) {
+  const Groups<T> groups(call, isGrouped(n, k));
+  const int64_t work = std::max(solveWork<T>(n, k), isGrouped(n, k) ? groupWork<T>(n, k) : 0);
+  return {groups.items(), groups.cost(cost), work * sizeof(T)};
+}
+
+template <class T>
+Failure solveSmall(const Call& call, void* const* buffers, const Item& item, int n, int k) {
+  if (n == 0) return Failure::None;
+  const Groups<T> groups(call, isGrouped(n, k));
+  const int64_t first = groups.first(item.number);
+  const bool isInverse = call.operands.size() == 1;
+  const T* const a = part<T>(call, buffers, 0, first, 2);
+  const T* const b = isInverse ? nullptr : part<T>(call, buffers, 1, first, 2);
+  T* const x = part<T>(call, buffers, isInverse ? 1 : 2, first, 2);
+  T* const work = static_cast<T*>(item.scratch);
+  const bool solved =
+      groups.isGroup(item.number) ? smallSolveGroup(a, b, x, work, n, k) : smallSolve(a, b, x, work, n, k);
+  return solved ? Failure::None : Failure::Singular;
+}
 
 template <class T>
 struct Inverse {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedSolve<T>().plan(call);
-    return {batch(call.operands[0], 2), smallCost(n, 0.3), solveWork<T>(n, n) * sizeof(T)};
+    return planOfSmall<T>(call, n, n, smallCost(n, 0.3));
   }
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedSolve<T>().run(call, buffers, item);
-    if (n == 0) return Failure::None;
-    return smallSolve(part<T>(call, buffers, 0, item.number, 2), nullptr, part<T>(call, buffers, 1, item.number, 2),
-                      static_cast<T*>(item.scratch), n, n)
-               ? Failure::None
-               : Failure::Singular;
+    return solveSmall<T>(call, buffers, item, n, n);
   }
 };
 
@@ -56,17 +105,13 @@ struct Solve {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     if (!isSmall(n, k)) return blockedSolve<T>().plan(call);
-    return {batch(call.operands[0], 2), smallCost(n, 0.1) + 0.02 * n * n * k, solveWork<T>(n, k) * sizeof(T)};
+    return planOfSmall<T>(call, n, k, smallCost(n, 0.1) + 0.02 * n * n * k);
   }
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     if (!isSmall(n, k)) return blockedSolve<T>().run(call, buffers, item);
-    if (n == 0) return Failure::None;
-    return smallSolve(part<T>(call, buffers, 0, item.number, 2), part<T>(call, buffers, 1, item.number, 2),
-                      part<T>(call, buffers, 2, item.number, 2), static_cast<T*>(item.scratch), n, k)
-               ? Failure::None
-               : Failure::Singular;
+    return solveSmall<T>(call, buffers, item, n, k);
   }
 };
 
@@ -93,36 +138,28 @@ struct Triangular {
   }
 };
 
-// ---- cholesky: small matrices by groups of a batch
+// ---- cholesky
 
 template <class T>
 struct Cholesky {
-  static int64_t groups(const Call& call) { return batch(call.operands[0], 2) / kGroup<T>; }
-
-  /// An item is a group, or a matrix after the last one.
   static Plan plan(const Call& call) {
-    const int64_t n = columns(call.operands[0]), matrices = batch(call.operands[0], 2);
+    const int64_t n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedCholesky<T>().plan(call);
-    const int64_t items = groups(call) + matrices % kGroup<T>;
-    const double cost = (n * (10.0 + n) + cubic(n, 0.2)) * matrices / std::max<int64_t>(items, 1);
-    return {items, cost, choleskyWork<T>(n) * sizeof(T)};
+    const Groups<T> groups(call, true);
+    const double cost = (n * (10.0 + n) + cubic(n, 0.2)) * groups.matrices / std::max<int64_t>(groups.items(), 1);
+    return {groups.items(), cost, choleskyWork<T>(n) * sizeof(T)};
   }
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedCholesky<T>().run(call, buffers, item);
     if (n == 0) return Failure::None;
-    T* const work = static_cast<T*>(item.scratch);
-    bool definite = false;
-    int64_t number = item.number;
-    if (number < groups(call)) {
-      number *= kGroup<T>;
-      definite =
-          smallCholeskyGroup(part<T>(call, buffers, 0, number, 2), part<T>(call, buffers, 1, number, 2), work, n);
-    } else {
-      number += groups(call) * (kGroup<T> - 1);
-      definite = smallCholesky(part<T>(call, buffers, 0, number, 2), part<T>(call, buffers, 1, number, 2), work, n);
-    }
+    const Groups<T> groups(call, true);
+    const int64_t first = groups.first(item.number);
+    const T* const a = part<T>(call, buffers, 0, first, 2);
+    T *const l = part<T>(call, buffers, 1, first, 2), *const work = static_cast<T*>(item.scratch);
+    const bool definite =
+        groups.isGroup(item.number) ? smallCholeskyGroup(a, l, work, n) : smallCholesky(a, l, work, n);
     return definite ? Failure::None : Failure::NotPositiveDefinite;
   }
 };

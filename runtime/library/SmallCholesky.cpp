@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "runtime/library/SmallCholesky.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "runtime/library/TurnSquare.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
@@ -96,26 +97,6 @@ HWY_ATTR bool cholesky(const T* HWY_RESTRICT a, T* HWY_RESTRICT l, T* HWY_RESTRI
 
 // ---- many matrices, one in each lane
 
-/// The 16-byte square of `from`, rows `fromStep` elements apart, turned into `to`.
-template <class T>
-HWY_ATTR HWY_INLINE void turnSquare(const T* HWY_RESTRICT from, int64_t fromStep, T* HWY_RESTRICT to, int64_t toStep) {
-  const hn::CappedTag<T, 16 / sizeof(T)> d;
-  if constexpr (sizeof(T) == 8) {
-    const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + fromStep);
-    hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
-    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + toStep);
-  } else {
-    const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + fromStep);
-    const auto c = hn::LoadU(d, from + 2 * fromStep), e = hn::LoadU(d, from + 3 * fromStep);
-    const auto ac = hn::InterleaveLower(d, a, c), be = hn::InterleaveLower(d, b, e);
-    const auto ac2 = hn::InterleaveUpper(d, a, c), be2 = hn::InterleaveUpper(d, b, e);
-    hn::StoreU(hn::InterleaveLower(d, ac, be), d, to);
-    hn::StoreU(hn::InterleaveUpper(d, ac, be), d, to + toStep);
-    hn::StoreU(hn::InterleaveLower(d, ac2, be2), d, to + 2 * toStep);
-    hn::StoreU(hn::InterleaveUpper(d, ac2, be2), d, to + 3 * toStep);
-  }
-}
-
 constexpr int64_t row(int64_t i) { return i * (i + 1) / 2; }
 
 /// The sums of the R x C block whose corner is (i, j), of which the products of the columns before j are taken.
@@ -178,17 +159,17 @@ HWY_ATTR HWY_INLINE bool choleskyColumns(T* HWY_RESTRICT w, int64_t j, int64_t n
 
 template <class T>
 HWY_ATTR bool choleskyGroup(const T* HWY_RESTRICT a, T* HWY_RESTRICT l, T* HWY_RESTRICT w, int64_t n) {
-  constexpr int64_t kSquare = 16 / sizeof(T), kStep = kGroup<T>;
+  constexpr int64_t kSide = kSquare<T>, kStep = kGroup<T>;
   const int64_t size = n * n;
   // A square may reach beyond the diagonal, into what the next row then overwrites.
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t m = 0; m < kStep; m += kSquare) {
+    for (int64_t m = 0; m < kStep; m += kSide) {
       const T* from = a + m * size + i * n;
       T* to = w + row(i) * kStep + m;
       int64_t j = 0;
-      for (; j <= i && j + kSquare <= n; j += kSquare) turnSquare(from + j, size, to + j * kStep, kStep);
+      for (; j <= i && j + kSide <= n; j += kSide) turnSquare(from + j, size, to + j * kStep, kStep);
       for (; j <= i; ++j)
-        for (int64_t q = 0; q < kSquare; ++q) to[j * kStep + q] = from[q * size + j];
+        for (int64_t q = 0; q < kSide; ++q) to[j * kStep + q] = from[q * size + j];
     }
   }
   for (int64_t h = 0; h < kStep; h += kLanes<T>) {
@@ -199,12 +180,12 @@ HWY_ATTR bool choleskyGroup(const T* HWY_RESTRICT a, T* HWY_RESTRICT l, T* HWY_R
       if (!choleskyColumns<T, 1>(w + h, j, n)) return false;
   }
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t m = 0; m < kStep; m += kSquare) {
+    for (int64_t m = 0; m < kStep; m += kSide) {
       const T* from = w + row(i) * kStep + m;
       T* to = l + m * size + i * n;
       int64_t j = 0;
-      for (; j + kSquare <= i + 1; j += kSquare) turnSquare(from + j * kStep, kStep, to + j, size);
-      for (int64_t q = 0; q < kSquare; ++q) {
+      for (; j + kSide <= i + 1; j += kSide) turnSquare(from + j * kStep, kStep, to + j, size);
+      for (int64_t q = 0; q < kSide; ++q) {
         for (int64_t c = j; c <= i; ++c) to[q * size + c] = from[c * kStep + q];
         for (int64_t c = i + 1; c < n; ++c) to[q * size + c] = 0;
       }

@@ -59,6 +59,22 @@ bool smallSolve(const float* a, const float* b, float* x, float* work, int64_t n
 bool smallSolve(const double* a, const double* b, double* x, double* work, int64_t n, int64_t m,
                 Vectors v = Vectors::Best);
 
+/// The same for kGroup matrices of at most kMostGrouped rows that lie one after the other.
+inline constexpr int64_t kMostGrouped = 8;
+/// Elements of `work` below.
+template <class T>
+constexpr int64_t groupWork(int64_t n, int64_t m) {
+  return (n * n + n * m) * kGroup<T>;
+}
+void smallPivotsGroup(const float* a, float* pivots, float* sign, float* work, int64_t n, Vectors v = Vectors::Best);
+void smallPivotsGroup(const double* a, double* pivots, double* sign, double* work, int64_t n,
+                      Vectors v = Vectors::Best);
+/// False when a pivot of any is 0.
+bool smallSolveGroup(const float* a, const float* b, float* x, float* work, int64_t n, int64_t m,
+                     Vectors v = Vectors::Best);
+bool smallSolveGroup(const double* a, const double* b, double* x, double* work, int64_t n, int64_t m,
+                     Vectors v = Vectors::Best);
+
 /// A triangular matrix of n rows with `rowStep` elements from row to row; the diagonal of a unit one is not read.
 template <class T>
 struct Triangle {

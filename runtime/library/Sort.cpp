@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/library/LongSort.h"
+#include "runtime/library/ShortSort.h"
 #include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
@@ -163,6 +164,7 @@ Plan planLong(const abi::TensorRef& x) {
 
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
+  if (isShortRows(x)) return planShortRows(x);
   if (isLongRow(batch(x, 1), dim(x, 1)))
     return abi::dtype::kBytes[x.dtype] == 8 ? planLong<uint64_t>(x) : planLong<uint32_t>(x);
   const auto n = static_cast<size_t>(dim(x, 1));
@@ -174,6 +176,10 @@ Failure runSort(const Call& call, void* const* buffers, const Item& item) {
   const auto n = static_cast<size_t>(dim(x, 1));
   const bool descending = option(call, "descending") != 0;
   const int width = abi::dtype::kBytes[x.dtype];
+  if (isShortRows(x)) {
+    sortShortRows(x, buffers[0], descending, dim(x, 1), buffers[1], nullptr, item);
+    return Failure::None;
+  }
   if (isLongRow(batch(x, 1), dim(x, 1))) {
     width == 8 ? sortLong<uint64_t>(call, buffers, item) : sortLong<uint32_t>(call, buffers, item);
     return Failure::None;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/library/Matrix.h"
+#include "runtime/library/ShortSort.h"
 #include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
@@ -222,10 +223,16 @@ struct TopK {
 };
 
 Plan planTopK(const Call& call) {
+  if (isShortRows(call.operands[0])) return planShortRows(call.operands[0]);
   return packs(call.operands[0]) ? TopK<uint64_t>::plan(call) : TopK<KeyPlace>::plan(call);
 }
 
 Failure runTopK(const Call& call, void* const* buffers, const Item& item) {
+  if (isShortRows(call.operands[0])) {
+    sortShortRows(call.operands[0], buffers[0], option(call, "largest") != 0, option(call, "k"), buffers[1],
+                  static_cast<uint64_t*>(buffers[2]), item);
+    return Failure::None;
+  }
   packs(call.operands[0]) ? TopK<uint64_t>::run(call, buffers, item) : TopK<KeyPlace>::run(call, buffers, item);
   return Failure::None;
 }

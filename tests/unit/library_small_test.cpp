@@ -191,6 +191,37 @@ TYPED_TEST(Small, SystemsAreSolvedTheSameForEveryWidth) {
     }
 }
 
+TYPED_TEST(Small, AGroupIsSolvedAsEachOfItsMatrices) {
+  using T = TypeParam;
+  for (int64_t n = 1; n <= kMostGrouped; ++n)
+    for (const int64_t m : {int64_t{1}, int64_t{3}, n}) {
+      auto a = randoms<T>(kGroup<T> * n * n, 4);
+      const auto b = randoms<T>(kGroup<T> * n * m, 5);
+      for (const bool inverse : {false, true}) {
+        if (inverse && m != n) continue;
+        const T* const right = inverse ? nullptr : b.data();
+        std::vector<T> alone(b.size()), group(b.size()), narrow(b.size());
+        for (int64_t q = 0; q < kGroup<T>; ++q)
+          ASSERT_TRUE(
+              smallSolve(&a[q * n * n], inverse ? nullptr : &b[q * n * m], &alone[q * n * m], this->work, n, m));
+        ASSERT_TRUE(smallSolveGroup(a.data(), right, group.data(), this->work, n, m));
+        ASSERT_TRUE(smallSolveGroup(a.data(), right, narrow.data(), this->work, n, m, Vectors::Narrow));
+        EXPECT_TRUE(sameBits(alone, group)) << n << " " << m;
+        EXPECT_TRUE(sameBits(alone, narrow)) << n << " " << m;
+      }
+      // One without an inverse, of whose pivots one is 0 and others count.
+      for (int64_t i = 0; i < n; ++i) a[(2 * n + i) * n] = 0;
+      std::vector<T> x(b.size()), pivots(kGroup<T> * n), alone(pivots), sign(kGroup<T>), signAlone(sign);
+      EXPECT_FALSE(smallSolveGroup(a.data(), b.data(), x.data(), this->work, n, m));
+      for (int64_t q = 0; q < kGroup<T>; ++q) smallPivots(&a[q * n * n], &alone[q * n], &signAlone[q], this->work, n);
+      for (const Vectors v : {Vectors::Best, Vectors::Narrow}) {
+        smallPivotsGroup(a.data(), pivots.data(), sign.data(), this->work, n, v);
+        EXPECT_TRUE(sameBits(alone, pivots)) << n;
+        EXPECT_EQ(signAlone, sign) << n;
+      }
+    }
+}
+
 TYPED_TEST(Small, PivotsAreThoseOfTheDefinition) {
   using T = TypeParam;
   // Rows 2, 0, 1 come first in turn: an even permutation.
