@@ -158,8 +158,12 @@ class Scope {
         if (!method && callee.kind != ExprKind::Name) break;
         if (!method) addGiven(e, names);
         if (!givesOperand(e)) break;
-        if (method) add(callee.args[0]);
-        for (const ast::Argument& a : e.arguments) add(a.value);
+        const ast::Expr* root = method ? rootOf(callee) : nullptr;
+        const syntax::Familiar* library = root ? syntax::familiarName(root->text) : nullptr;
+        if (method && !(library && library->prefix))
+          add(callee.args[0]);
+        else
+          for (const ast::Argument& a : e.arguments) add(a.value);
         break;
       }
       default: break;

@@ -41,6 +41,20 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 }  // namespace
 
+namespace {
+/// Whether something calls `backward`, so that what clears gradients says where their sums begin.
+bool isTrained(const ast::File& file) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "backward");
+    return !found;
+  };
+  visitor.visit(file);
+  return found;
+}
+}  // namespace
+
 std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   if (auto loops = batchedLoops(context_, scopes_, call)) return loops;
   if (auto training = unscaledTraining(context_, call)) return training;
@@ -71,7 +85,7 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
   const ast::Stmt* alone = named && named->nothing && file ? placeIn(*file, call.span).statement : nullptr;
-  if (alone && named->ofGradients) {  // which the step that needs them takes along
+  if (alone && named->ofGradients && isTrained(*file)) {  // the step takes it along
     d.help(std::string(named->help));
     return true;
   }
@@ -191,7 +205,7 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   context_
       .error(Code::E0206, member.opSpan,
              describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
-      .help(std::string(known->help), known->ofGradients  // which the step that needs them takes along
+      .help(std::string(known->help), known->ofGradients && isTrained(*file)  // the step takes it along
                                           ? std::vector<Edit>()
                                           : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
   return true;
