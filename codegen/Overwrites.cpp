@@ -24,7 +24,7 @@ std::optional<Counter> counterOf(const Op& loop) {
   const auto lo = ir::constantInt(loop.operand(0)), hi = ir::constantInt(loop.operand(1)),
              step = ir::constantInt(loop.operand(2));
   constexpr int64_t kMost = int64_t{1} << 40;
-  if (!lo || !hi || !step || std::abs(*lo) > kMost || std::abs(*hi) > kMost) return std::nullopt;
+  if (!lo || !hi || !step || *lo < -kMost || *lo > kMost || *hi < -kMost || *hi > kMost) return std::nullopt;
   const Value* variable = loop.regions[0]->args[0].get();
   if (*step == 1 && *lo < *hi) return Counter{variable, *lo, *hi, true};
   if (*step == -1 && *hi < *lo) return Counter{variable, *hi + 1, *lo + 1, false};
@@ -42,7 +42,7 @@ Place placeOf(const Value* v) {
   if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return {v, 0};
   for (size_t i : {0, 1}) {
     const auto by = ir::constantInt(op->operand(1 - i));
-    if (by && std::abs(*by) < (int64_t{1} << 40) && (op->kind == OpKind::Add || i == 0))
+    if (by && *by > -(int64_t{1} << 40) && *by < (int64_t{1} << 40) && (op->kind == OpKind::Add || i == 0))
       return {op->operand(i), op->kind == OpKind::Add ? *by : -*by};
   }
   return {v, 0};

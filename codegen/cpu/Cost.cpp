@@ -74,6 +74,7 @@ double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t 
   int count = 0;
   for (const Expr& e : stage.exprs) {
     if (e.kind != Expr::Kind::Load) continue;
+    if (isShortRow(kernel, stage, e.access, var)) return 0;  // whatever else is loaded: the order is that of the shape
     loads += accessCost(kernel, stage, e.access, var);
     ++count;
   }

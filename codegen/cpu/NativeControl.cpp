@@ -108,7 +108,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   }
   ranges_.bindLoop(op);
   const Range range = ranges_.of(region.args[0].get()), steps = ranges_.of(op.operand(2));
-  const bool forward = steps.least > 0, known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
+  const bool forward = steps.least > 0, known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
   Counting count = {lo, hi, step, forward, looksOf(op, quietTrips(region))};
   std::vector<Linear> indices;
   if (!hasLoop(region)) hoistReads(op);
@@ -181,7 +181,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   const ir::Region& region = *op.regions[0];
   const auto& [lo, hi, step, forward, looks, rare, apart, unchanged] = c;
   Range steps = ranges_.of(op.operand(2));
-  const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
+  const bool known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
   const bool inRuns = known && looks.run > 1, inParts = inRuns || apart;
   const bool mayStand = !forward && steps.least <= 0 && steps.most >= 0;  // its step of 0 is a fault
   const bool polls = mayStand || (looks.run != 0 && !inRuns);
@@ -192,7 +192,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   };
   // Near the ends of i64 the next index may be beyond them: then what is left is compared with the step.
   const Range ends = ranges_.of(op.operand(1));
-  const bool one = steps.least == steps.most && std::abs(steps.least) == 1;
+  const bool one = steps.least == steps.most && (steps.least == 1 || steps.least == -1);
   const bool mayWrap = !one && (ends.most > std::numeric_limits<int64_t>::max() - std::max<int64_t>(steps.most, 0) ||
                                 ends.least < std::numeric_limits<int64_t>::min() - std::min<int64_t>(steps.least, 0));
   auto another = [&](Scalar at, Scalar end) {

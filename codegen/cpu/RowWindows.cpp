@@ -107,7 +107,10 @@ const RowWindow* findWindow(const std::vector<RowWindow>& windows, const Kernel&
     if (w.scratch) return true;
     if (!access.terms.empty() || w.access.strides != access.strides) return false;
     // Input rows that several stages loop over are read once.
-    if (strideOf(access, outer) == 1) return w.access.offset == access.offset && (!w.stored || w.stage == &stage);
+    if (strideOf(access, outer) == 1) {
+      const bool within = stage.innerLo.size() == 1 && stage.innerLo[0] == 0 && stage.innerHi[0] <= w.columns;
+      return within && w.access.offset == access.offset && (!w.stored || w.stage == &stage);
+    }
     const int64_t column = access.offset - w.access.offset;
     return w.stage == &stage && column >= 0 && column < w.columns;
   });

@@ -239,8 +239,12 @@ std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const a
   const ast::File* file = context_.frame().unit->file;
   if (!file || binding.span.file != file->source) return std::nullopt;
   const ast::Name bound{name.text, binding.span};
-  const auto repeated = repeatedUpdate(*file, bound);
-  return repeated ? repeated : seenByLambda(*file, bound);
+  const Val& v = binding.value;
+  const int64_t rank =
+      v.is(Val::Kind::Tensor) ? static_cast<int64_t>(v.tensor->type.rank()) : 1;  // a list holds others
+  if (auto meaning = repeatedUpdate(*file, bound)) return meaning;
+  if (auto meaning = swappedViews(*file, bound, rank)) return meaning;
+  return seenByLambda(*file, bound);
 }
 
 Span Assignments::keywordOf(const Binding& binding) const {

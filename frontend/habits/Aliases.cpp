@@ -69,6 +69,7 @@ class Scope {
  public:
   Scope(const ast::File& file, Span part, int depth = 0) : file_(file), depth_(depth) {
     fn_ = statementAround(file, part, {StmtKind::Fn, StmtKind::Test, StmtKind::Bench});
+    unread_ = hasUnread(file);
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) { add(s); };
     visitor.onExpression = [&](const ast::Expr& e) {
@@ -214,11 +215,12 @@ class Scope {
 
   bool isTarget(Span name) const { return std::ranges::find(targets_, name) != targets_.end(); }
   bool inOneLoop(Span a, Span b) const {
-    return std::ranges::any_of(loops_, [&](Span l) { return holds(l, a) && holds(l, b); });
+    return unread_ || std::ranges::any_of(loops_, [&](Span l) { return holds(l, a) && holds(l, b); });
   }
   /// The last binding before a place that every way to it passes; null where there is none.
   const Bound* boundFor(const std::string& name, Span place) const {
     const Bound* last = nullptr;
+    if (unread_) return nullptr;
     for (const Bound& b : bound_) {
       if (b.also || b.name != name || b.span.end > place.begin || (last && b.span.begin < last->span.begin)) continue;
       if (b.value && sharedBy(*b.value).contains(name)) continue;  // still the array it was
@@ -251,6 +253,9 @@ class Scope {
       if (i < call.arguments.size() && !call.arguments[i].name) names.merge(sharedBy(*call.arguments[i].value));
     };
     const std::string& called = call.args[0]->text;
+    if (file_.lost.contains(called))  // a function that could not be read
+      for (const ast::Argument& a : call.arguments)
+        if (a.value) names.merge(sharedBy(*a.value));
     for (const ast::StmtPtr& s : file_.statements) {
       if (!s || s->kind != StmtKind::Fn || s->name.text != called) continue;
       const NameSet given = Scope(file_, s->span, depth_ + 1).given();
@@ -307,7 +312,8 @@ class Scope {
 
   const ast::File& file_;
   const ast::Stmt* fn_ = nullptr;
-  int depth_;  ///< of calls that are looked through
+  int depth_;            ///< of calls that are looked through
+  bool unread_ = false;  ///< there are syntax errors: what stands in loops and functions is not known
   std::vector<Bound> bound_;
   std::vector<Changed> changes_;
   std::vector<Span> loops_, targets_;
@@ -360,6 +366,19 @@ std::optional<std::string> aliasIn(const ast::File& file, const Scope& scope, co
 }
 
 }  // namespace
+
+bool isChangedInPlace(const ast::File& file, const ast::Expr& name) {
+  const Scope scope(file, name.span);
+  return std::ranges::any_of(scope.changes(), [&](const Changed& c) { return c.name == name.text; });
+}
+
+bool hasUnread(const ast::File& file) {
+  bool found = !file.lost.empty();
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) { found = found || s.kind == StmtKind::Error; };
+  visitor.visit(file);
+  return found;
+}
 
 const ast::Expr* changedByCall(const ast::Expr& call) {
   const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;

@@ -16,6 +16,10 @@ std::optional<std::string> aliasRead(const ast::File& file, const std::string& n
 std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding);
 /// Whether the function at hand, or the script, assigns or changes the name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name);
+/// Whether a part of the function at hand, or of the script, changes the name's array in place.
+bool isChangedInPlace(const ast::File& file, const ast::Expr& name);
+/// Whether statements could not be read, so that loops and functions are not known.
+bool hasUnread(const ast::File& file);
 /// What a method of PyTorch that ends in `_` changes, `x` of `x.exp_()`; null for another expression.
 const ast::Expr* changedByCall(const ast::Expr& call);
 /// What is said of the two names.

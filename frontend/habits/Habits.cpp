@@ -12,6 +12,7 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/BatchedLoops.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
@@ -105,8 +106,34 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   Translation translation(context_, scopes_);
   const auto known = translation.call(call);
   if (!known) return false;
-  d.help(known->help, translation.edits(*known));
+  if (const auto held = appendedCopy(call, known->text))
+    d.help(held->text, held->edits);
+  else
+    d.help(known->help, translation.edits(*known));
   return true;
+}
+
+/// `xs.append(x.copy())` as a whole, while it can be seen that the list holds copies.
+std::optional<Help> Habits::appendedCopy(const ast::Expr& copy, const std::string& written) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr* list = file ? expressionAround(*file, copy.span,
+                                                  [&](const ast::Expr& e) {
+                                                    return e.kind == ExprKind::Call &&
+                                                           e.args[0]->kind == ExprKind::Member &&
+                                                           e.args[0]->text == "append" && e.arguments.size() == 1 &&
+                                                           e.arguments[0].value.get() == &copy;
+                                                  })
+                               : nullptr;
+  const ast::Expr& callee = *copy.args[0];
+  const ast::Expr* operand = !copy.arguments.empty()           ? copy.arguments[0].value.get()
+                             : callee.kind == ExprKind::Member ? callee.args[0].get()
+                                                               : nullptr;
+  if (!list || !operand || operand->kind != ExprKind::Name || written != operand->text) return std::nullopt;
+  const Binding* held = scopes_.find(operand->span);
+  auto whole = held && !held->value.poison() ? appended(context_, *list, held->value) : std::nullopt;
+  if (!whole && (hasUnread(*file) || isChangedInPlace(*file, *operand)))
+    whole = Help{"a copy that is appended is mended with its list", {}};
+  return whole;
 }
 
 namespace {

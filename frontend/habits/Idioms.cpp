@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/SameValue.h"
 #include "frontend/names/Frame.h"
@@ -234,6 +235,10 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   };
   visitor.visit(*file);
   if (!together || appends != 1) return std::nullopt;
+  // What a list holds changes with the array that was appended; an element does not.
+  const ast::Expr* held = rootOf(*call.arguments[0].value);
+  const bool single = value.isNumber() || (value.is(Val::Kind::Tensor) && value.tensor->type.rank() == 0);
+  if (held && !single && isChangedInPlace(*file, *held)) return std::nullopt;
   const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
   const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
   std::string shape = fromZero ? hi : hi + " - " + lo;

@@ -203,8 +203,36 @@ std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name&
   return found;
 }
 
-bool changesOtherwise(const ast::File& file, const ast::Name& name) {
-  return aliasRead(file, name) || repeatedUpdate(file, name) || seenByLambda(file, name);
+std::optional<OtherMeaning> swappedViews(const ast::File& file, const ast::Name& name, int64_t rank) {
+  // How many dims the indices of a part of the variable take away; none where a slice keeps one.
+  const auto indices = [&](const ast::Expr& e) {
+    int64_t count = 0;
+    const ast::Expr* part = &e;
+    for (; part->kind == ExprKind::Index; part = part->args[0].get())
+      for (const ast::Subscript& s : part->subscripts)
+        count += s.kind == ast::Subscript::Kind::Index ? 1 : -static_cast<int64_t>(part->subscripts.size()) - 1;
+    return part != &e && isNamed(*part, name.text) ? std::max<int64_t>(count, 0) : -1;
+  };
+  std::optional<OtherMeaning> found;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind != StmtKind::Assign || !s.target || s.target->kind != ExprKind::Tuple || !s.value) return;
+    const auto isPart = [&](const ast::ExprPtr& e) {
+      const int64_t taken = indices(*e);
+      return taken >= 0 && (rank < 0 || taken < rank);
+    };
+    const bool reads = s.value->kind == ExprKind::Tuple && std::ranges::any_of(s.value->args, isPart);
+    if (reads && std::ranges::any_of(s.target->args, isPart))
+      found =
+          OtherMeaning{s.span, "in NumPy and PyTorch the first of these assignments changes what the next one reads"};
+  };
+  visitAround(file, name.span, visitor);
+  return found;
+}
+
+bool changesOtherwise(const ast::File& file, const ast::Name& name, int64_t rank) {
+  return aliasRead(file, name) || repeatedUpdate(file, name) || seenByLambda(file, name) ||
+         swappedViews(file, name, rank);
 }
 
 }  // namespace tenc::frontend

@@ -20,7 +20,10 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
 std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name);
 /// Of a change of the variable bound at `name` behind a lambda that reads it and has a name itself.
 std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name& name);
+/// Of `a[0], a[1] = a[1], a[0]` where these are arrays: the first assignment changes what the second reads. `rank`: of
+/// the variable bound at `name`, less than 0 where it is not known.
+std::optional<OtherMeaning> swappedViews(const ast::File& file, const ast::Name& name, int64_t rank);
 /// Whether the variable bound at `name`, if it is an array, would be changed in another way than in Python.
-bool changesOtherwise(const ast::File& file, const ast::Name& name);
+bool changesOtherwise(const ast::File& file, const ast::Name& name, int64_t rank = -1);
 
 }  // namespace tenc::frontend

@@ -381,10 +381,23 @@ std::string_view assignedIn(std::string_view text) {
 }
 }  // namespace
 
+/// Whether `a.copy()` becomes `a` while syntax errors hide what the name that it is bound to shares its array with.
+bool Translation::dropsCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file) {
+  const ast::Expr& callee = *e.args[0];
+  const ast::Expr* operand = !e.arguments.empty()              ? e.arguments[0].value.get()
+                             : callee.kind == ExprKind::Member ? callee.args[0].get()
+                                                               : nullptr;
+  const ast::Stmt* s = placeIn(file, e.span).statement;
+  const std::string bound = s && s->value.get() == &e ? nameBound(*s) : "";
+  return operand && !bound.empty() && known.text == text(*operand) && hasUnread(file) &&
+         isAssignedBehind(file, s->span, bound);
+}
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   auto found = known(e);
   const ast::File* file = context_.frame().unit->file;
   const std::string name(found ? assignedIn(found->text) : "");
+  if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
   if (name.empty() || !file) return found;
   if (const auto other = aliasRead(*file, name, e.span)) return TranslatedCall{"", aliasHelp(name, *other), e.span};
   return found;

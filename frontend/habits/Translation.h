@@ -51,6 +51,7 @@ class Translation {
   using Given = std::vector<syntax::ForeignArgument>;
   std::string translate(const ast::Expr& e);
   std::optional<TranslatedCall> known(const ast::Expr& e);
+  bool dropsCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file);
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
   std::optional<TranslatedCall> byRow(const syntax::ForeignCall& row, const ast::Expr& e, const Given& given,

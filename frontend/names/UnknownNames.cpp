@@ -278,7 +278,8 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   // Where an array may have another name, its type decides once it is known.
   const ast::Name bound{name, span};
   const bool isArray = !type || type->rank() > 0;
-  const bool differs = file && (isArray ? changesOtherwise(*file, bound) : seenByLambda(*file, bound).has_value());
+  const bool differs = file && (isArray ? changesOtherwise(*file, bound, type ? static_cast<int64_t>(type->rank()) : -1)
+                                        : seenByLambda(*file, bound).has_value());
   const bool again = file && !differs && isAssignedBehind(*file, span, name);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
   if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {

@@ -86,7 +86,8 @@ bool countsAlong(const Value* v) {
   return v->op != nullptr && v->op->kind == OpKind::Iota;
 }
 
-/// How many parts the scatter is cut into: of equal size if that is possible. 0: it stays whole.
+/// How many parts of equal size the scatter is cut into, so that the first index out of range is found in one kernel. 0:
+/// it stays whole.
 int64_t partsOf(const Op& op, const ir::TargetTraits::Reductions& t) {
   constexpr int64_t kMostParts = 64, kElementsOfPlace = 4, kMostBytes = int64_t{1} << 20;  // of all parts
   const ir::Type &places = op.operand(0)->type, &updates = op.operand(1)->type, &index = op.operand(2)->type;
@@ -101,7 +102,7 @@ int64_t partsOf(const Op& op, const ir::TargetTraits::Reductions& t) {
   if (most < t.leastParts) return 0;
   for (int64_t parts = most; parts >= t.leastParts; --parts)
     if (n % parts == 0) return parts;
-  return most;
+  return 0;
 }
 
 class ScatterParts {
@@ -120,24 +121,18 @@ class ScatterParts {
     ir::Dims places = old->type.shape;
     places.insert(places.begin(), parts_);
     const ir::Dims shape{parts_, count_ / parts_};
-    const int64_t main = count_ / parts_ * parts_;
     Value* number = made(OpKind::Iota, {}, ir::DType::I64, shape,
                          {{"shape", shape}, {"dtype", ir::DType::I64}, {"axis", int64_t{0}}});
     std::vector<Value*> operands{made(OpKind::Fill, {zero}, old->type.dtype, places, {{"shape", places}}),
-                                 elements(1, 0, shape), number};
-    for (size_t i = 2; i < op_.operandCount(); ++i) operands.push_back(elements(i, 0, shape));
+                                 elements(1, shape), number};
+    for (size_t i = 2; i < op_.operandCount(); ++i) operands.push_back(elements(i, shape));
     std::vector<int64_t> axes{0};
     for (const int64_t axis : op_.intsAttr("axes")) axes.push_back(axis + 1);
-    Value* sums = scatter(operands, axes, 1);
+    Value* sums = scatter(operands, axes);
     Value* v = b_.value(OpKind::Sum, {sums}, {{"axes", std::vector<int64_t>{0}}});
     if (v->type.dtype != old->type.dtype) v = b_.value(OpKind::Cast, {v}, {{"dtype", old->type.dtype}});  // i64
     const auto before = ir::repeatedScalar(old) ? ir::constantScalar(ir::repeatedScalar(old)) : std::nullopt;
     if (!before || before->i != 0 || before->u != 0) v = b_.value(OpKind::Add, {old, v});
-    if (main < count_) {
-      operands = {v};
-      for (size_t i = 1; i < op_.operandCount(); ++i) operands.push_back(elements(i, main, {count_ - main}));
-      v = scatter(operands, op_.intsAttr("axes"), 0);
-    }
     v->name = op_.result()->name;
     op_.result()->replaceAllUsesWith(v);
     op_.erase();
@@ -150,12 +145,9 @@ class ScatterParts {
     return b_.makeTyped(kind, operands, {ir::Type{t, shape, op_.result()->type.place}}, attrs)->result();
   }
 
-  /// Those from `start` on of the updates, or of an index, in that shape.
-  Value* elements(size_t operand, int64_t start, ir::Dims shape) {
+  /// The updates, or an index, in that shape.
+  Value* elements(size_t operand, ir::Dims shape) {
     Value* v = b_.value(OpKind::Reshape, {op_.operand(operand)}, {{"shape", ir::Dims{count_}}});
-    const ir::Dims size{shape.size() == 1 ? shape[0] : shape[0] * shape[1]};
-    if (size[0] < count_)
-      v = b_.value(OpKind::Slice, {v}, {{"starts", ir::Dims{start}}, {"sizes", size}, {"steps", ir::Dims{1}}});
     if (operand == 1) {  // dims that are not indexed are of one element
       const ir::Dims& updates = op_.operand(1)->type.shape;
       shape.insert(shape.end(), updates.begin() + static_cast<std::ptrdiff_t>(indexRank_), updates.end());
@@ -163,11 +155,11 @@ class ScatterParts {
     return v->type.shape == shape ? v : b_.value(OpKind::Reshape, {v}, {{"shape", shape}});
   }
 
-  Value* scatter(const std::vector<Value*>& operands, const std::vector<int64_t>& axes, int64_t hidden) {
+  Value* scatter(const std::vector<Value*>& operands, const std::vector<int64_t>& axes) {
     Value* v = b_.value(
         OpKind::Scatter, operands,
         {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", op_.boolAttr("from_start")}});
-    if (hidden += op_.intAttr(ir::kHiddenDims); hidden > 0) v->op->set(ir::kHiddenDims, hidden);
+    v->op->set(ir::kHiddenDims, op_.intAttr(ir::kHiddenDims) + 1);
     return v;
   }
 

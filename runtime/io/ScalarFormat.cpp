@@ -68,6 +68,7 @@ class SpecParser {
     if (next("#")) s.prefix = take() != 0;
     if (next("0")) s.zero = take() != 0;
     if (s.zero && s.align && !filled) s.fill = "0";
+    s.zero = s.zero && !filled;  // a fill that is written stays
     if (!number(s.width, false)) return std::nullopt;
     if (next(",_")) s.separator = take();
     if (next(".")) {

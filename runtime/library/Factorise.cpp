@@ -43,7 +43,7 @@ struct Pivots {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedPivots<T>().plan(call);
     const Groups<T> groups(call, isGrouped(n, 0));
-    const int64_t work = std::max(solveWork<T>(n, 0), groupWork<T>(n, 0));
+    const int64_t work = std::max(solveWork<T>(n, 0), isGrouped(n, 0) ? groupWork<T>(n, 0) : 0);
     return {groups.items(), groups.cost(smallCost(n, 0.1)), work * sizeof(T)};
   }
 
