@@ -108,7 +108,8 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   }
   ranges_.bindLoop(op);
   const Range range = ranges_.of(region.args[0].get()), steps = ranges_.of(op.operand(2));
-  const bool forward = steps.least > 0, known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
+  const bool forward = steps.least > 0,
+             known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
   Counting count = {lo, hi, step, forward, looksOf(op, quietTrips(region))};
   std::vector<Linear> indices;
   if (!hasLoop(region)) hoistReads(op);

@@ -199,7 +199,8 @@ NativeEmitter::ApartReads NativeEmitter::apartReads(const ir::Op& loop) {
   const Range steps = ranges_.of(loop.operand(2));
   ApartReads found;
   std::vector<const ir::Op*> ops;
-  if (steps.least != steps.most || (steps.least != 1 && steps.least != -1) || ranges_.of(variable).least < 0) return found;
+  if (steps.least != steps.most || (steps.least != 1 && steps.least != -1) || ranges_.of(variable).least < 0)
+    return found;
   findAll(*loop.regions[0], ops);
   for (const ir::Op* read : ops) {
     // The part of one trip begins with what that trip reads before it writes.

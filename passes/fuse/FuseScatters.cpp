@@ -86,8 +86,8 @@ bool countsAlong(const Value* v) {
   return v->op != nullptr && v->op->kind == OpKind::Iota;
 }
 
-/// How many parts of equal size the scatter is cut into, so that the first index out of range is found in one kernel. 0:
-/// it stays whole.
+/// How many parts of equal size the scatter is cut into, so that the first index out of range is found in one kernel.
+/// 0: it stays whole.
 int64_t partsOf(const Op& op, const ir::TargetTraits::Reductions& t) {
   constexpr int64_t kMostParts = 64, kElementsOfPlace = 4, kMostBytes = int64_t{1} << 20;  // of all parts
   const ir::Type &places = op.operand(0)->type, &updates = op.operand(1)->type, &index = op.operand(2)->type;

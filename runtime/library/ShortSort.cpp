@@ -122,15 +122,13 @@ void sortRows(int64_t* rows, int64_t* places, int64_t* work, int64_t n, Element 
   (hasAvx512() ? N_AVX3::sortRows64 : N_AVX2::sortRows64)(rows, places, work, n, kind, descending, values);
 }
 
+/// On the stack: at most 20 KiB.
 template <class S>
 struct ShortWork {
-  ShortWork(Scratch s, int64_t n)
-      : rows(s.take<S>(n * kGroup<S>)),
-        places(s.take<S>(n * kGroup<S>)),
-        work(s.take<S>(3 * n * kGroup<S>)),
-        bytes(s.used()) {}
-  S *rows, *places, *work;
-  size_t bytes;
+  static constexpr size_t kSize = static_cast<size_t>(kMostShortRow * kGroup<S>);
+  alignas(64) S rows[kSize];
+  alignas(64) S places[kSize];
+  alignas(64) S work[3 * kSize];
 };
 
 bool isWide(const abi::TensorRef& x) { return abi::dtype::kBytes[x.dtype] == 8; }
@@ -141,7 +139,7 @@ void sortItem(const abi::TensorRef& x, const void* source, bool descending, int6
               const Item& item) {
   const int64_t n = dim(x, 1), width = abi::dtype::kBytes[x.dtype], first = item.number * kGroup<S>;
   const int64_t rows = std::min(kGroup<S>, batch(x, 1) - first);
-  const ShortWork<S> w(Scratch(item.scratch), n);
+  ShortWork<S> w;  // what is used of it is written first
   const std::byte* from = static_cast<const std::byte*>(source) + first * n * width;
   if (isNarrow(x.dtype)) {
     widen(x.dtype, from, reinterpret_cast<uint32_t*>(w.rows), static_cast<size_t>(rows * n));
@@ -171,7 +169,7 @@ template <class S>
 Plan planItems(const abi::TensorRef& x) {
   const int64_t n = dim(x, 1);
   const double cost = 50 + static_cast<double>(n) * (4 + 2 * static_cast<double>(n));
-  return {(batch(x, 1) + kGroup<S> - 1) / kGroup<S>, cost, ShortWork<S>(Scratch(), n).bytes};
+  return {(batch(x, 1) + kGroup<S> - 1) / kGroup<S>, cost, 0};
 }
 
 }  // namespace
