@@ -122,7 +122,7 @@ void sortRows(int64_t* rows, int64_t* places, int64_t* work, int64_t n, Element 
   (hasAvx512() ? N_AVX3::sortRows64 : N_AVX2::sortRows64)(rows, places, work, n, kind, descending, values);
 }
 
-/// On the stack: at most 20 KiB.
+/// On the stack: 10 KiB.
 template <class S>
 struct ShortWork {
   static constexpr size_t kSize = static_cast<size_t>(kMostShortRow * kGroup<S>);
