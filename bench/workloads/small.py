@@ -12,7 +12,7 @@ def define(workloads, Workload):
     def definite(*s):
         def make(r):
             a = r.standard_normal(s)
-            return (a @ a.swapaxes(-1, -2) + s[-1] * np.eye(s[-1])).astype(np.float32)
+            return ((a @ a.swapaxes(-1, -2) / s[-1] + np.eye(s[-1])) / 2).astype(np.float32)  # whose determinant is an f32
         return make
     def triangles(*s): return lambda r: np.tril(r.standard_normal(s) / s[-1] + np.eye(s[-1])).astype(np.float32)
 
