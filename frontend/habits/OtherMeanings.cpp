@@ -111,21 +111,6 @@ bool isOfLists(const ast::Expr& e) {
   return e.text == "*" ? isList(*e.args[0]) || isList(*e.args[1]) : isList(*e.args[0]) && isList(*e.args[1]);
 }
 
-/// Whether a part of a part is changed, `g[1][0] = 2`, or a part in place, `g[1] += 2`.
-bool isPartChanged(const ast::File& file, const ast::Name& name) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const ast::Expr* target = s.kind == StmtKind::Assign ? s.target.get() : nullptr;
-    if (!target || target->kind != ExprKind::Index) return;
-    const ast::Expr* root = rootOf(*target);
-    const bool deep = target->args[0].get() != root || target->subscripts.size() > 1;
-    found = found || (root && root->text == name.text && (deep || s.op != "="));
-  };
-  visitAround(file, name.span, visitor);
-  return found;
-}
-
 /// 1 for `[0] * 3` and `[1] + [2]`, 2 for `[[0] * 3] * 2`; 0 for what `listsWritten` does not write.
 int repeated(const ast::Expr& e) {
   if (e.kind != ExprKind::Binary) return 0;
