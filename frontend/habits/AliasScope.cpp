@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 #include "ir/DeviceTable.h"
 #include "ir/Type.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignCalls.h"
 
 namespace tenc::frontend {
 
@@ -41,6 +43,12 @@ bool givesOperand(const ast::Expr& call) {
   if (changedByCall(call) || std::ranges::binary_search(kViews, called)) return true;
   if (callee.kind == ExprKind::Name) return ir::dtypeNamed(called).has_value();
   return std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called);
+}
+
+/// Whether nothing but the script can have a function of that name.
+bool isUnread(const std::string& name) {
+  return !builtinRow(name) && !ir::dtypeNamed(name) && !syntax::familiarName(name) &&
+         syntax::foreignCalls(name).empty();
 }
 
 }  // namespace
@@ -78,20 +86,32 @@ NameSet AliasScope::aliasesOf(const std::string& name, Span change) const {
   return found;
 }
 
+namespace {
+/// Whether parts of a value are one name: `[r, r]`, `P { a: r, b: r }`, `list(2, |_| r)`.
+bool holdsTwice(const ast::Expr& value) {
+  NameSet seen;
+  const auto again = [&](const ast::ExprPtr& part) {
+    return part && part->kind == ExprKind::Name && !seen.insert(part->text).second;
+  };
+  if (value.kind == ExprKind::Array) return std::ranges::any_of(value.args, again);
+  if (value.kind == ExprKind::Struct)
+    return std::ranges::any_of(value.fields, [&](const ast::FieldInit& f) { return again(f.value); });
+  const auto& all = value.arguments;
+  const ast::Expr* made = value.kind == ExprKind::Call && !all.empty() ? all.back().value.get() : nullptr;
+  return made && made->kind == ExprKind::Lambda && made->body && made->body->kind == ExprKind::Name &&
+         std::ranges::none_of(made->params,
+                              [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(made->body->text); });
+}
+}  // namespace
+
 bool AliasScope::holdsTwice(const std::string& name) const {
   return std::ranges::any_of(bound_, [&](const Bound& b) {
     if (b.name != name || b.also || !b.value) return false;
-    if (b.value->kind == ExprKind::Array) {
-      NameSet seen;
-      return std::ranges::any_of(b.value->args, [&](const ast::ExprPtr& part) {
-        return part->kind == ExprKind::Name && !seen.insert(part->text).second;
-      });
-    }
-    const auto& all = b.value->arguments;
-    const ast::Expr* made = b.value->kind == ExprKind::Call && !all.empty() ? all.back().value.get() : nullptr;
-    return made && made->kind == ExprKind::Lambda && made->body && made->body->kind == ExprKind::Name &&
-           std::ranges::none_of(
-               made->params, [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(made->body->text); });
+    const bool calls = b.value->kind == ExprKind::Call;
+    return frontend::holdsTwice(*b.value) ||
+           (calls && std::ranges::any_of(all_.functions(b.value->args[0]->text), [](const ast::Stmt* fn) {
+              return fn->bodyIsExpr && fn->value && frontend::holdsTwice(*fn->value);
+            }));
   });
 }
 
@@ -119,6 +139,9 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
     case ExprKind::Array:
       for (const ast::ExprPtr& part : e.args) add(part);
       break;
+    case ExprKind::Struct:
+      for (const ast::FieldInit& f : e.fields) add(f.value);
+      break;
     case ExprKind::If:
       for (const ast::Block& b : e.blocks)
         if (!b.statements.empty() && b.statements.back()) add(b.statements.back()->value);
@@ -127,7 +150,7 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
       const ast::Expr& callee = *e.args[0];
       const bool method = callee.kind == ExprKind::Member;
       if (!method && callee.kind != ExprKind::Name) break;
-      if (!method) addGiven(e, names);
+      addGiven(e, names);
       if (!givesOperand(e)) break;
       const ast::Expr* root = method ? rootOf(callee) : nullptr;
       const syntax::Familiar* library = root ? syntax::familiarName(root->text) : nullptr;
@@ -211,26 +234,34 @@ bool AliasScope::isSince(const std::string& name, Span place, Span change) const
 }
 
 void AliasScope::addGiven(const ast::Expr& call, NameSet& names) const {
-  const auto add = [&](const std::string& parameter, size_t i) {
-    for (const ast::Argument& a : call.arguments)
-      if (a.name && a.name->text == parameter && a.value) names.merge(sharedBy(*a.value));
-    if (i < call.arguments.size() && !call.arguments[i].name && call.arguments[i].value)
-      names.merge(sharedBy(*call.arguments[i].value));
+  const ast::Expr& callee = *call.args[0];
+  const size_t receivers = callee.kind == ExprKind::Member ? 1 : 0;
+  const auto add = [&](const ast::Expr* value) {
+    if (value) names.merge(sharedBy(*value));
   };
-  const std::string& called = call.args[0]->text;
-  if (all_.file().lost.contains(called))  // a function that could not be read
+  const auto addArgument = [&](const std::string& parameter, size_t i) {
+    if (i < receivers) return add(callee.args[0].get());
     for (const ast::Argument& a : call.arguments)
-      if (a.value) names.merge(sharedBy(*a.value));
-  for (const ast::Stmt* fn : all_.functions(called)) {
+      if (a.name && a.name->text == parameter) add(a.value.get());
+    const size_t place = i - receivers;
+    if (place < call.arguments.size() && !call.arguments[place].name) add(call.arguments[place].value.get());
+  };
+  // An object holds what it is made of; a function that could not be read may give it back.
+  if (all_.isClass(callee.text) || (all_.unread() && isUnread(callee.text))) {
+    if (receivers > 0) add(callee.args[0].get());
+    for (const ast::Argument& a : call.arguments) add(a.value.get());
+  }
+  for (const ast::Stmt* fn : all_.functions(callee.text)) {
     const NameSet given = all_.given(*fn);
     for (size_t i = 0; i < fn->params.size(); ++i)
-      if (given.contains(fn->params[i].name.text)) add(fn->params[i].name.text, i);
+      if (given.contains(fn->params[i].name.text)) addArgument(fn->params[i].name.text, i);
   }
   for (const Bound& b : bound_) {
-    if (b.name != called || !b.value || b.value->kind != ExprKind::Lambda || !b.value->body) continue;
+    const bool lambda = receivers == 0 && b.name == callee.text && b.value && b.value->kind == ExprKind::Lambda;
+    if (!lambda || !b.value->body) continue;
     const NameSet given = all_.given(*b.value, *this);
     for (size_t i = 0; i < b.value->params.size(); ++i)
-      if (meet(given, namesOf(b.value->params[i].pattern))) add("", i);
+      if (meet(given, namesOf(b.value->params[i].pattern))) addArgument("", i);
   }
 }
 
@@ -274,8 +305,10 @@ bool AliasScope::isOfView(const ast::Subscript& s) const {
 }
 
 AliasFile::AliasFile(const ast::File& file) : file_(file), unread_(hasUnread(file)) {
-  for (const ast::StmtPtr& s : file.statements)
+  for (const ast::StmtPtr& s : file.statements) {
     if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
+    if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);
+  }
 }
 
 AliasScope& AliasFile::scopeAt(Span part) {
@@ -293,7 +326,11 @@ const std::vector<const ast::Stmt*>& AliasFile::functions(std::string_view name)
 const NameSet& AliasFile::given(const ast::Stmt& fn) {
   constexpr int kMostDepth = 64;  // of the stack
   const auto [known, isNew] = given_.try_emplace(&fn);
-  if (!isNew || depth_ >= kMostDepth) return known->second;
+  if (!isNew) return known->second;
+  if (depth_ >= kMostDepth) {  // in doubt all of them
+    for (const ast::FnParam& p : fn.params) known->second.insert(p.name.text);
+    return known->second;
+  }
   ++depth_;
   NameSet names = scopeAt(fn.span).given();
   --depth_;

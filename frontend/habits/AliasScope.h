@@ -84,6 +84,8 @@ class AliasFile {
   const ast::File& file() const { return file_; }
   /// There are syntax errors: what stands in loops and functions is not known.
   bool unread() const { return unread_; }
+  /// Whether the script declares a class, or a struct, of that name.
+  bool isClass(const std::string& name) const { return classes_.contains(name); }
   AliasScope& scopeAt(Span part);
   const std::vector<const ast::Stmt*>& functions(std::string_view name) const;
   /// The names that a function, or a lambda of the scope, may give; none while it is being found out, as in recursion.
@@ -94,6 +96,7 @@ class AliasFile {
   const ast::File& file_;
   const bool unread_;
   int depth_ = 0;  ///< of functions that are looked through
+  NameSet classes_;
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;
   std::map<const ast::Stmt*, std::unique_ptr<AliasScope>> scopes_;
   std::map<const void*, NameSet> given_;
