@@ -21,26 +21,45 @@ using StmtKind = ast::Stmt::Kind;
 
 /// Functions and methods of NumPy and PyTorch whose result is the memory of an operand, at least for some: `contiguous`
 /// gives the tensor itself where nothing is to be done. With TL's own in their place.
-constexpr std::array kViews = std::to_array<std::string_view>(
-    {"array_split", "as_tensor",  "asanyarray",    "asarray",  "ascontiguousarray", "atleast_1d",
-     "atleast_2d",  "atleast_3d", "broadcast_to",  "chunk",    "contiguous",        "detach",
-     "diag",        "diagonal",   "enumerate",     "expand",   "expand_as",         "expand_dims",
-     "flatten",     "flip",       "fliplr",        "flipud",   "from_numpy",        "hsplit",
-     "items",       "moveaxis",   "movedim",       "narrow",   "permute",           "permute_dims",
-     "ravel",       "reshape",    "reshape_as",    "reversed", "rollaxis",          "rot90",
-     "split",       "squeeze",    "stop_gradient", "swapaxes", "swapdims",          "t",
-     "transpose",   "unbind",     "unflatten",     "unfold",   "unsqueeze",         "values",
-     "view",        "view_as",    "vsplit",        "zip"});
+constexpr std::array kViews = std::to_array<std::string_view>({"adjoint",       "as_strided",
+                                                               "as_tensor",     "asanyarray",
+                                                               "asarray",       "ascontiguousarray",
+                                                               "atleast_1d",    "atleast_2d",
+                                                               "atleast_3d",    "broadcast_to",
+                                                               "contiguous",    "detach",
+                                                               "diag",          "diagonal",
+                                                               "einsum",        "expand",
+                                                               "expand_as",     "expand_dims",
+                                                               "flatten",       "flip",
+                                                               "fliplr",        "flipud",
+                                                               "from_numpy",    "moveaxis",
+                                                               "movedim",       "narrow",
+                                                               "permute",       "permute_dims",
+                                                               "positive",      "ravel",
+                                                               "rearrange",     "reshape",
+                                                               "reshape_as",    "rollaxis",
+                                                               "rot90",         "squeeze",
+                                                               "stop_gradient", "swapaxes",
+                                                               "swapdims",      "t",
+                                                               "transpose",     "unflatten",
+                                                               "unfold",        "unsqueeze",
+                                                               "view",          "view_as"});
+/// Of those that give several, one after the other or together.
+constexpr std::array kLists = std::to_array<std::string_view>(
+    {"array_split", "broadcast_arrays", "chunk", "dsplit", "enumerate", "hsplit", "items", "meshgrid", "reversed",
+     "split", "tensor_split", "unbind", "values", "vsplit", "zip"});
 /// Of those that are methods only.
 constexpr std::array kViewMethods =
     std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
-static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kViewMethods));  // for the binary search
+static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kLists) &&
+              std::ranges::is_sorted(kViewMethods));  // for the binary search
 
 /// Whether a call gives the memory of what it is called with, at least sometimes: `f32(x)` is `x` where that is f32.
 bool givesOperand(const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
   const std::string_view called = callee.text;
-  if (changedByCall(call) || std::ranges::binary_search(kViews, called)) return true;
+  if (changedByCall(call) || std::ranges::binary_search(kViews, called) || std::ranges::binary_search(kLists, called))
+    return true;
   if (callee.kind == ExprKind::Name) return ir::dtypeNamed(called).has_value();
   return std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called);
 }

@@ -170,7 +170,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
-  } else if (const ast::FnParam* optional = known && !assigned && file ? defaultedTo(*file, span) : nullptr) {
+  } else if (const ast::FnParam* optional =
+                 known && known->name == "None" && file ? defaultedTo(*file, span) : nullptr) {
     d.help("a parameter always has a value: give `" + optional->name.text +
            "` one that stands for it, or write a function for each case");
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
