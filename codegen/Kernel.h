@@ -220,6 +220,7 @@ struct Kernel {
   /// from the first of the part on, and that of a `for` whose step may be 0 has a number too. Carried tensors are
   /// InOut.
   const ir::Op* tensorLoop = nullptr;
+  int64_t mostCopied = 0;  ///< TensorLoop: bytes of a tensor that is copied from trip to trip where need be
   std::vector<Kernel> parts;
   struct Part {
     size_t number = 0;  ///< in `parts`, of a fused op

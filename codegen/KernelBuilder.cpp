@@ -244,7 +244,8 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits, const st
       buildLoop(g);
     }
   }
-  if (k.error.empty() && leftOut) leaveOut(k, *leftOut);
+  // An update in place runs over the update, whose indices are not those of the result.
+  if (k.error.empty() && leftOut && update == nullptr) leaveOut(k, *leftOut);
   if (k.error.empty()) collapseLoops(k);
   return k;
 }

@@ -65,11 +65,12 @@ class Nest {
       if (next == nullptr || next->user->parent != &region) return std::nullopt;
       const Op& user = *next->user;
       const bool isLoop = user.kind == OpKind::For && next->operand >= ir::firstCarriedOperand(user);
+      if (!isLoop && user.kind != OpKind::Scatter) return std::nullopt;
       const size_t inner = isLoop ? next->operand - ir::firstCarriedOperand(user) : 0;
       const Value* after = user.result(inner);
       const Value::Use* end = onlyUpdate(*after);
       if (end == nullptr || end->user != region.terminator() || end->operand != i) return std::nullopt;
-      if (!isLoop) return user.kind == OpKind::Scatter && next->operand == 0 ? written(user, *before) : std::nullopt;
+      if (!isLoop) return next->operand == 0 ? written(user, *before) : std::nullopt;
       // What an outer loop reads itself has no place among the trips of the inner one.
       if (before->uses.size() != 1 || after->uses.size() != 1) return std::nullopt;
       loop = &user;

@@ -55,6 +55,7 @@ void buildTensorLoop(const ir::Op& fused, const ir::TargetTraits& traits, Kernel
   k.kind = Kernel::Kind::TensorLoop;
   k.name = "tensor_loop";
   k.tensorLoop = &fused;
+  k.mostCopied = traits.locals.bytes;
   bindCarried(fused, k);
   PartNumbers known;
   collectParts(*fused.regions[0], traits, known, k);

@@ -65,6 +65,8 @@ std::optional<std::vector<int64_t>> reshapeStrides(std::span<const int64_t> from
   return out;
 }
 
+bool isMemoryView(const Op& op) { return op.kind == OpKind::Reshape || op.kind == OpKind::Slice; }
+
 bool isViewOp(const Op& op) {
   switch (op.kind) {
     case OpKind::Permute:

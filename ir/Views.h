@@ -20,6 +20,8 @@ std::vector<int64_t> denseStrides(std::span<const int64_t> shape);
 
 /// Whether the op only says anew where elements are: permute, slice, flip, broadcast, reshape.
 bool isViewOp(const Op& op);
+/// Whether the op, outside of kernels, only says anew what is in dense memory, and nothing runs: reshape, slice.
+bool isMemoryView(const Op& op);
 /// Makes a view of the op's operand one of its result; false, and no view, where elements must move.
 bool viewThrough(const Op& op, StridedView& view);
 

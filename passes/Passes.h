@@ -43,8 +43,7 @@
 //   fuse           bound to fused. The ops stay inside, so the interpreter can run every form.
 //   dce            what fusion left unused. Takes and gives any form.
 //   copy-in-time   fused to fused, not part of the order: what only moves elements in front of a loop stands in it,
-//   where it
-//                  is read. For programs that do not fit otherwise.
+//                  where it is read. For programs that do not fit otherwise.
 //   tensor-loops   fused to fused: what a loop of the host runs is one kernel, where all of it is small.
 //
 // Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the

@@ -127,7 +127,11 @@ std::optional<std::string> oneShape(const ForeignArgument& a, const ForeignArgum
 /// The text of one hole; nothing for a parameter that is not given.
 std::optional<std::string> filled(std::string_view hole, const Given& given, bool apart, std::string_view accelerator) {
   if (hole == "accelerator") return std::string(accelerator);
-  if (hole == "=") return oneShape(given.at("a")[0], given.at("b")[0]);
+  if (hole == "=") {
+    const auto a = given.find("a"), b = given.find("b");
+    if (a == given.end() || b == given.end()) return std::nullopt;
+    return oneShape(a->second[0], b->second[0]);
+  }
   const char form = hole.front();
   if (form == '#' || form == '^' || form == '2' || form == '-' || form == '~') hole.remove_prefix(1);
   const size_t dot = hole.find('.');

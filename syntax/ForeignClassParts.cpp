@@ -1,5 +1,6 @@
 #include "syntax/ForeignClassParts.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace tenc::syntax {
@@ -57,13 +58,29 @@ std::string_view withoutComment(std::string_view s) {
 }
 
 bool setsField(std::string_view line) {
-  if (!line.starts_with("self.")) return false;
-  line = line.substr(5);
-  line = trimmed(line.substr(wordAt(line).size()));
-  if (line.starts_with('[') && line.find(']') != line.npos) line = trimmed(line.substr(line.find(']') + 1));
-  if (!line.empty() && std::string_view("+-*/").find(line[0]) != line.npos)
-    line.remove_prefix(line.starts_with("//") ? 2 : 1);
-  return line.starts_with('=') && !line.starts_with("==");
+  // `if c: self.n += 1` has its statement on its line.
+  constexpr std::string_view kHeads[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally"};
+  const auto outside = [](std::string_view s, auto wanted) {
+    int depth = 0;
+    for (size_t i = 0; i < s.size(); ++i) {
+      if (depth == 0 && wanted(i)) return i;
+      depth += std::string_view("([{").find(s[i]) != s.npos ? 1 : std::string_view(")]}").find(s[i]) != s.npos ? -1 : 0;
+    }
+    return s.npos;
+  };
+  if (std::ranges::find(kHeads, wordAt(line)) != std::end(kHeads)) {
+    const size_t colon = outside(line, [&](size_t i) { return line[i] == ':'; });
+    if (colon == line.npos) return false;
+    line = trimmed(line.substr(colon + 1));
+  }
+  const size_t equals = outside(line, [&](size_t i) {
+    const bool first = line[i] == '=' && (i == 0 || std::string_view("=<>!").find(line[i - 1]) == line.npos ||
+                                          (i > 1 && line[i - 1] == line[i - 2]));  // `<<=`
+    return first && (i + 1 == line.size() || line[i + 1] != '=');
+  });
+  if (equals == line.npos) return false;
+  return std::ranges::any_of(listed(line.substr(0, equals)),
+                             [](std::string_view target) { return trimmed(target).starts_with("self."); });
 }
 
 void replaceWord(std::string& text, const std::string& word, const std::string& by) {

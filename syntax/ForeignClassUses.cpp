@@ -1,6 +1,8 @@
 // Whether what a class becomes keeps the meaning of the script that uses it: an object of Python is seen through all
 // its names.
 #include <algorithm>
+#include <cctype>
+#include <set>
 #include <string>
 
 #include "syntax/ForeignClassParts.h"
@@ -17,7 +19,8 @@ class Uses {
   /// Whether a function outside of the class calls what changes an object: it would keep the change to itself.
   bool isChangedElsewhere() {
     if (!class_.network) tokens_ = tokens(text_);
-    if (!class_.network && (!class_.changing.empty() || isSetElsewhere()) && (class_.handsOnSelf || isShared()))
+    if (!class_.network && (!class_.changing.empty() || isSetElsewhere()) &&
+        (class_.handsOnSelf || holdsTwice() || isShared()))
       return true;
     for (const std::string& method : class_.changing) {
       const std::string call = "." + method + "(";
@@ -65,6 +68,15 @@ class Uses {
     }
     const bool whole = close < text_.size() && text_[close] == ')' && trimmed(onwards(close)) == ")";
     return whole && !target.empty() && wordAt(target) == target ? target : "";
+  }
+  /// Whether two fields begin as one parameter, which may be an array.
+  bool holdsTwice() const {
+    std::set<std::string_view> seen;
+    return std::ranges::any_of(class_.fields, [&](const PythonClass::Field& f) {
+      const bool named = std::isalpha(static_cast<unsigned char>(f.value.empty() ? '0' : f.value[0])) != 0;
+      return named && wordAt(f.value) == f.value && f.value != "true" && f.value != "false" && f.value != "True" &&
+             f.value != "False" && !seen.insert(f.value).second;
+    });
   }
   /// Whether an object of the class may have two names, or be held by something else: a change is seen through both.
   bool isShared() const {

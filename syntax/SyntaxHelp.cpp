@@ -529,7 +529,7 @@ class Helper : private SyntaxView {
         else if (endsLine())
           say(Form::Block);
         else if (next(T::ASSIGN))
-          say(Form::NameBound, p_.first == p_.before
+          say(Form::NameBound, p_.before && p_.first == p_.before
                                    ? std::vector<Edit>{{before(span(*p_.before)), "let "},
                                                        {{span().file, span().begin, span(*next()).end}, "="}}
                                    : std::vector<Edit>{});

@@ -1,5 +1,6 @@
 // Statements of other languages that are known by a word: `lambda x: x`, `raise ValueError("...")`, `with no_grad():`.
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -202,11 +203,20 @@ class WordHelper : private SyntaxView {
     if (off && name == "autocast" && namedBefore(name)) return std::nullopt;
     if (off || std::ranges::find(kNothing, name) != std::end(kNothing)) return "";
     if (name == "autocast") return halves ? "@autocast(f16) " : "@autocast(bf16) ";
-    return name == "device" && !device.empty() ? std::optional("@" + device + " ") : std::nullopt;
+    return name == "device" && isDevice(device) ? std::optional("@" + device + " ") : std::nullopt;
   }
   static constexpr std::string_view kNothing[] = {"no_grad",     "inference_mode", "set_grad_enabled",
                                                   "enable_grad", "detect_anomaly", "set_detect_anomaly",
                                                   "errstate",    "printoptions",   "catch_warnings"};
+  /// `cuda`, `cuda:1`
+  static bool isDevice(std::string_view text) {
+    const auto isLetter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+    const auto isDigit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    const size_t colon = std::min(text.find(':'), text.size());
+    const std::string_view kind = text.substr(0, colon), number = text.substr(std::min(colon + 1, text.size()));
+    return !kind.empty() && std::ranges::all_of(kind, isLetter) && std::ranges::all_of(number, isDigit) &&
+           (colon == text.size() || !number.empty());
+  }
   static bool is16(std::string_view dtype) { return dtype == "float16" || dtype == "half" || dtype == "bfloat16"; }
   std::string textOf(ssize_t n) const { return behindWord(n) ? behindWord(n)->getText() : ""; }
   bool namedBefore(std::string_view name) const {

@@ -19,7 +19,8 @@ double regionWork(const Kernel& kernel, const TensorLoop& loop, const ir::Region
       work += loop.parts[kernel.partOf.at(op.get()).number].work;
       continue;
     }
-    for (const auto& inner : op->regions) work += regionWork(kernel, loop, *inner) * regionRuns(*op);
+    for (const auto& inner : op->regions)
+      if (const double once = regionWork(kernel, loop, *inner); once > 0) work += once * regionRuns(*op);
   }
   return work;
 }

@@ -14,6 +14,7 @@
 #include "codegen/cpu/TensorLoopPasses.h"
 #include "ir/Loops.h"
 #include "ir/Scalar.h"
+#include "ir/Views.h"
 #include "runtime/abi/KernelState.h"
 
 namespace tenc::codegen::cpu {
@@ -29,7 +30,7 @@ class TensorLoopEmitter {
         loop_(loop),
         b_(kernel.module.getContext()),
         function_(createKernelFunction(kernel.module, kernel.name)),
-        memory_(b_, *function_) {}
+        memory_(b_, *function_, kernel.kernel.mostCopied) {}
 
   std::string emit();
   const PartsToInline& inlining() const { return inlining_; }
@@ -97,10 +98,12 @@ std::string TensorLoopEmitter::emit() {
 void TensorLoopEmitter::region(const ir::Region& r) {
   for (const auto& op : r.ops) {
     if (!error_.empty() || op->has(ir::Trait::Terminator)) return;
+    if (ir::isMemoryView(*op)) {
+      memory_.view(*op);
+      continue;
+    }
     switch (op->kind) {
       case OpKind::Constant: constant(*op); break;
-      case OpKind::Reshape:
-      case OpKind::Slice: memory_.view(*op); break;
       case OpKind::Fused: part(*op); break;
       case OpKind::For: forLoop(*op); break;
       case OpKind::While: whileLoop(*op); break;

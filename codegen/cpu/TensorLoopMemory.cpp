@@ -4,7 +4,6 @@
 
 #include "codegen/cpu/LlvmScalars.h"
 #include "codegen/cpu/LoopSchedule.h"
-#include "ir/TargetTraits.h"
 #include "ir/Views.h"
 #include "runtime/abi/Kernels.h"
 
@@ -13,10 +12,6 @@ using llvm::Value;
 
 namespace {
 constexpr uint64_t kLine = 64;
-/// Larger tensors are never copied from trip to trip: the pass has found them updated in place.
-constexpr int64_t kMostBytes = ir::TargetTraits::Locals{}.bytes;
-
-bool isView(const ir::Op& op) { return op.kind == ir::OpKind::Reshape || op.kind == ir::OpKind::Slice; }
 
 /// With whole vectors, so that the last one need not be masked.
 int64_t paddedBytes(const ir::Type& t) {
@@ -93,7 +88,7 @@ bool TensorLoopMemory::update(const ir::Op& op, const ir::Value* old, const ir::
     same(made, old);
     return true;
   }
-  if (made->type.bytes() > kMostBytes) return false;
+  if (made->type.bytes() > mostCopied_) return false;
   make(made);
   copy(made, old);
   return true;
@@ -102,13 +97,13 @@ bool TensorLoopMemory::update(const ir::Op& op, const ir::Value* old, const ir::
 /// Whether a value is one of the region's own, which `op` reads once and nothing reads later.
 bool TensorLoopMemory::isLastUse(const ir::Op& op, const ir::Value* v) {
   const ir::Region& region = *op.parent;
-  if (v->home() != &region || (v->op != nullptr && isView(*v->op))) return false;
+  if (v->home() != &region || (v->op != nullptr && ir::isMemoryView(*v->op))) return false;
   // The body still reads what the condition of a `while` does.
   const ir::Op* around = region.parentOp;
   if (v->op == nullptr && around->kind == ir::OpKind::While && around->regions[0].get() == &region) return false;
   const auto& operands = op.operands();
   const auto readsIt = [&](const ir::Value* x) {
-    while (x->op != nullptr && isView(*x->op)) x = x->op->operand(0);
+    while (x->op != nullptr && ir::isMemoryView(*x->op)) x = x->op->operand(0);
     return x == v;
   };
   return std::count_if(operands.begin(), operands.end(), readsIt) == 1 && lastUse(v, region) == position(op);
@@ -118,7 +113,7 @@ size_t TensorLoopMemory::lastUse(const ir::Value* v, const ir::Region& in) {
   size_t last = 0;
   for (const ir::Value::Use& use : v->uses) {
     const ir::Op* user = use.user;
-    if (isView(*user)) last = std::max(last, lastUse(user->result(), in));
+    if (ir::isMemoryView(*user)) last = std::max(last, lastUse(user->result(), in));
     while (user->parent != &in) user = user->parent->parentOp;
     last = std::max(last, position(*user));
   }
@@ -136,7 +131,7 @@ size_t TensorLoopMemory::position(const ir::Op& op) {
 void TensorLoopMemory::carry(const ir::Op& loop, const Args& args, size_t first, size_t lead) {
   for (size_t i = 0; i < loop.results.size(); ++i) {
     const ir::Value *arg = args[first + i].get(), *start = loop.operand(lead + i);
-    if (arg->type.bytes() > kMostBytes) {
+    if (arg->type.bytes() > mostCopied_) {
       same(arg, start);
       continue;
     }

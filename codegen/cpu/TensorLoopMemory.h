@@ -13,7 +13,10 @@ class TensorLoopMemory {
  public:
   using Args = std::vector<std::unique_ptr<ir::Value>>;
 
-  TensorLoopMemory(IrBuilder& b, llvm::Function& function) : b_(b), function_(function) {}
+  /// Tensors of more than `mostCopied` bytes are never copied from trip to trip: the pass has found them updated in
+  /// place.
+  TensorLoopMemory(IrBuilder& b, llvm::Function& function, int64_t mostCopied)
+      : b_(b), function_(function), mostCopied_(mostCopied) {}
 
   /// Memory of the function for so many elements, from a cache line on; null for none.
   llvm::Value* frame(llvm::Type* element, int64_t count);
@@ -58,6 +61,7 @@ class TensorLoopMemory {
 
   IrBuilder& b_;
   llvm::Function& function_;
+  int64_t mostCopied_;
   std::unordered_map<const ir::Value*, Place> places_;
   std::unordered_map<const ir::Op*, size_t> positions_;  ///< in their regions
 };

@@ -229,9 +229,7 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
 
 std::optional<std::string> Assignments::aliasOf(const Binding& binding, const ast::Expr& name) const {
   const ast::File* file = context_.frame().unit->file;
-  const Val& v = binding.value;
-  const bool single = v.isNumber() || v.is(Val::Kind::Bool) || (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0);
-  if (single || !file || binding.span.file != file->source) return std::nullopt;
+  if (!holdsArray(binding.value) || !file || binding.span.file != file->source) return std::nullopt;
   return aliasRead(*file, ast::Name{name.text, binding.span});
 }
 

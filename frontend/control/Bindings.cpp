@@ -133,7 +133,6 @@ namespace {
 /// Whether nothing in the function at hand, or the script, reads what the pattern binds.
 bool isUnread(Context& context, const ast::Pattern& p) {
   const ast::File* file = context.frame().unit->file;
-  const ast::Stmt* function = file ? statementAround(*file, p.span, {StmtKind::Fn}) : nullptr;
   if (!file) return false;
   const NameSet names = namesOf(p);
   bool found = false;
@@ -142,10 +141,7 @@ bool isUnread(Context& context, const ast::Pattern& p) {
     found = found || (e.kind == ast::Expr::Kind::Name && names.contains(e.text));
     return true;
   };
-  if (function)
-    visitor.visit(*function);
-  else
-    visitor.visit(*file);
+  visitAround(*file, p.span, visitor);
   return !found;
 }
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -94,6 +95,9 @@ const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& val
   const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
   const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
   const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
+  const ast::File* file = context_.frame().unit->file;
+  if (own && file && holdsArray(own->value) && aliasRead(*file, of->text, call.span))
+    return nullptr;  // which would change, too
   const bool isObject = own && value.is(Val::Kind::Struct) && own->keyword.valid() && sameTypes(own->value, value);
   return isObject ? own : nullptr;
 }

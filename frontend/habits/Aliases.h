@@ -18,6 +18,8 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name);
 /// Whether a part of the function at hand, or of the script, changes the name's array in place.
 bool isChangedInPlace(const ast::File& file, const ast::Expr& name);
+/// Whether a part of a part of what the name holds is changed, `g[1][0] = 2`, or a part in place, `g[1] += 2`.
+bool isPartChanged(const ast::File& file, const ast::Name& name);
 /// Whether statements could not be read, so that loops and functions are not known.
 bool hasUnread(const ast::File& file);
 /// What a method of PyTorch that ends in `_` changes, `x` of `x.exp_()`; null for another expression.

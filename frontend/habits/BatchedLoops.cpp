@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/SameValue.h"
@@ -147,7 +148,7 @@ class Loader {
   /// The loops over the loader, and where its length is asked for; false where something else is done with it.
   bool findUses() {
     const ast::Stmt* s = placeIn(file_, call_.span).statement;
-    if (!s) return false;
+    if (!s || hasUnread(file_)) return false;  // there may be other loops
     const std::string name = s->value.get() == &call_ ? nameBound(*s) : "";
     if (!name.empty() && bindingsOf(file_, name).size() != 1) return false;
     const Span bound{s->span.file, s->span.end, s->span.end};

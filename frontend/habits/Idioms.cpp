@@ -10,6 +10,7 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
+#include "frontend/values/Trees.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 #include "syntax/StatementEdits.h"
@@ -237,8 +238,7 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   if (!together || appends != 1) return std::nullopt;
   // What a list holds changes with the array that was appended; an element does not.
   const ast::Expr* held = rootOf(*call.arguments[0].value);
-  const bool single = value.isNumber() || (value.is(Val::Kind::Tensor) && value.tensor->type.rank() == 0);
-  if (held && !single && isChangedInPlace(*file, *held)) return std::nullopt;
+  if (held && holdsArray(value) && isChangedInPlace(*file, *held)) return std::nullopt;
   const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
   const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
   std::string shape = fromZero ? hi : hi + " - " + lo;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "frontend/habits/Places.h"
@@ -33,72 +35,102 @@ bool isInteger(const ast::File& file, const ast::Expr& e) {
   return isInt(e) || (e.kind == ExprKind::Name && isBoundTo(file, e, isInt));
 }
 
-/// Whether an expression gives a list of Python, as the text tells: brackets, comprehensions, `sorted`, and parts and
-/// copies of such.
-bool isList(const ast::File& file, const ast::Expr& e, int depth = 0) {
-  constexpr int kMostDepth = 8;
-  if (depth > kMostDepth) return false;
-  const auto is = [&](const ast::Expr& part) { return isList(file, part, depth + 1); };
-  switch (e.kind) {
-    case ExprKind::Array: return true;
-    case ExprKind::Name: return isBoundTo(file, e, is);
-    case ExprKind::Binary: return (e.text == "+" || e.text == "*") && (is(*e.args[0]) || is(*e.args[1]));
-    case ExprKind::Index: return e.subscripts.size() == 1 && !e.subscripts[0].index && is(*e.args[0]);
-    case ExprKind::Call: {
-      const ast::Expr& callee = *e.args[0];
-      if (callee.kind == ExprKind::Member)
-        return callee.text == "tolist" || (callee.text == "copy" && e.arguments.empty() && is(*callee.args[0]));
-      return callee.kind == ExprKind::Name && (callee.text == "list" || callee.text == "sorted");
+/// Which expressions give a list of Python, as the text tells: brackets, comprehensions, `sorted`, and parts and copies
+/// of such.
+class Lists {
+ public:
+  explicit Lists(const ast::File& file) : file_(file) {}
+
+  bool has(const ast::Expr& e) {
+    switch (e.kind) {
+      case ExprKind::Array: return true;
+      case ExprKind::Name: return hasNamed(e);
+      case ExprKind::Binary: return (e.text == "+" || e.text == "*") && (has(*e.args[0]) || has(*e.args[1]));
+      case ExprKind::Index: return e.subscripts.size() == 1 && !e.subscripts[0].index && has(*e.args[0]);
+      case ExprKind::Call: {
+        const ast::Expr& callee = *e.args[0];
+        if (callee.kind == ExprKind::Member)
+          return callee.text == "tolist" || (callee.text == "copy" && e.arguments.empty() && has(*callee.args[0]));
+        return callee.kind == ExprKind::Name && (callee.text == "list" || callee.text == "sorted");
+      }
+      default: return false;
     }
-    default: return false;
   }
-}
+
+ private:
+  /// No list while it is being found out.
+  bool hasNamed(const ast::Expr& name) {
+    const auto [known, isNew] = names_.try_emplace(name.text, false);
+    if (!isNew) return known->second;
+    const bool list = isBoundTo(file_, name, [this](const ast::Expr& value) { return has(value); });
+    return names_[name.text] = list;
+  }
+
+  const ast::File& file_;
+  std::map<std::string, bool> names_;
+};
 
 /// Whether Python computes with a list and the other operand, and not with their elements.
-bool isOfLists(const ast::File& file, std::string_view op, const ast::Expr& other) {
+bool isOfLists(const ast::File& file, Lists& lists, std::string_view op, const ast::Expr& other) {
   constexpr std::array kWhole = std::to_array<std::string_view>({"+", "+=", "==", "!=", "<", ">", "<=", ">="});
   if (op == "*" || op == "*=") return isInteger(file, other);
-  return std::ranges::find(kWhole, op) != kWhole.end() && isList(file, other);
+  return std::ranges::find(kWhole, op) != kWhole.end() && lists.has(other);
 }
 
 }  // namespace
 
-std::optional<std::string> listsWritten(const SourceManager& sources, const ast::Expr& e) {
+bool isListArithmetic(const ast::Expr& e) {
+  if (e.kind != ExprKind::Binary || (e.text != "*" && e.text != "+")) return false;
+  const auto isOne = [](const ast::Expr& part) { return part.kind == ExprKind::Array || isListArithmetic(part); };
+  return e.text == "*" ? isOne(*e.args[0]) || isOne(*e.args[1]) : isOne(*e.args[0]) && isOne(*e.args[1]);
+}
+
+std::optional<ListForm> listForm(const ast::Expr& e) {
   if (e.kind != ExprKind::Binary) return std::nullopt;
   const ast::Expr &left = *e.args[0], &right = *e.args[1];
-  const auto text = [&](const ast::Expr& part) { return std::string(sources.text(part.span)); };
-  const bool isLeft = left.kind == ExprKind::Array;
-  if (e.text == "+" && isLeft && right.kind == ExprKind::Array)
-    return "concat((" + text(left) + ", " + text(right) + "))";
-  const ast::Expr &list = isLeft ? left : right, &count = isLeft ? right : left;
-  if (e.text != "*" || list.kind != ExprKind::Array || count.kind == ExprKind::Array || list.args.size() != 1)
-    return std::nullopt;
+  const bool isLeft = left.kind == ExprKind::Array, both = isLeft && right.kind == ExprKind::Array;
+  if (e.text == "+" && both) return ListForm{{}, &left, &right};
+  const ast::Expr& list = isLeft ? left : right;
+  if (e.text != "*" || both || list.kind != ExprKind::Array || list.args.size() != 1) return std::nullopt;
   const ast::Expr& element = *list.args[0];
+  ListForm form{{isLeft ? &right : &left}, &element};
   if (element.kind == ExprKind::Array) return std::nullopt;
-  // `[[0] * 2] * 3`
-  const auto rows = listsWritten(sources, element);
-  constexpr std::string_view kFull = "full([";
-  if (rows && !rows->starts_with(kFull)) return std::nullopt;
-  return rows ? std::string(kFull) + text(count) + ", " + rows->substr(kFull.size())
-              : std::string(kFull) + text(count) + "], " + text(element) + ")";
+  if (!isListArithmetic(element)) return form;
+  const auto rows = listForm(element);
+  if (!rows || rows->counts.empty()) return std::nullopt;
+  form.counts.insert(form.counts.end(), rows->counts.begin(), rows->counts.end());
+  form.first = rows->first;
+  return form;
+}
+
+std::optional<std::string> listsWritten(const SourceManager& sources, const ast::Expr& e) {
+  const auto form = listForm(e);
+  if (!form) return std::nullopt;
+  const auto text = [&](const ast::Expr& part) { return std::string(sources.text(part.span)); };
+  if (form->counts.empty()) return "concat((" + text(*form->first) + ", " + text(*form->second) + "))";
+  std::string shape;
+  for (const ast::Expr* count : form->counts) shape += (shape.empty() ? "" : ", ") + text(*count);
+  return "full([" + shape + "], " + text(*form->first) + ")";
 }
 
 Span listOperation(const ast::File& file, const ast::Name& name) {
   const ast::Stmt* bound = placeIn(file, name.span).statement;
-  if (!bound || nameBound(*bound) != name.text || !bound->value || !isList(file, *bound->value)) return {};
+  if (!bound || nameBound(*bound) != name.text || !bound->value) return {};
+  Lists lists(file);
+  if (!lists.has(*bound->value)) return {};
   const auto isIt = [&](const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == name.text; };
   Span found{};
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     if (found.valid() || e.kind != ExprKind::Binary) return true;
     const ast::Expr &left = *e.args[0], &right = *e.args[1];
-    if ((isIt(left) && isOfLists(file, e.text, right)) || (isIt(right) && isOfLists(file, e.text, left)))
+    if ((isIt(left) && isOfLists(file, lists, e.text, right)) || (isIt(right) && isOfLists(file, lists, e.text, left)))
       found = e.span;
     return true;
   };
   visitor.onStatement = [&](const ast::Stmt& s) {
     const bool changes = s.kind == StmtKind::Assign && s.op != "=" && isIt(*s.target) && s.value;
-    if (changes && !found.valid() && isOfLists(file, s.op, *s.value)) found = s.span;
+    if (changes && !found.valid() && isOfLists(file, lists, s.op, *s.value)) found = s.span;
   };
   visitAround(file, name.span, visitor);
   return found;

@@ -78,7 +78,6 @@ class Scaler {
   std::vector<Edit> edits;
 
  private:
-  static bool holds(Span outer, Span part) { return outer.begin <= part.begin && part.end <= outer.end; }
   /// The call of a method of the scaler; null for another expression.
   const ast::Expr* methodOf(const ast::Expr* e) const {
     const bool calls = e && e->kind == ExprKind::Call && e->args[0]->kind == ExprKind::Member;

@@ -32,39 +32,40 @@ bool isTakenApart(const ast::File& file, const ast::Name& name) {
   return found;
 }
 
-/// Whether no element is named twice by the indices, as the text tells.
-bool areDistinct(const ast::File& file, const ast::Expr& indices) {
+/// Whether no element is named twice by the indices, as the text tells. `seen`: names that were looked at.
+bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen) {
   constexpr std::array kDistinct = std::to_array<std::string_view>(
       {"arange", "argsort", "flatnonzero", "nonzero", "permutation", "randperm", "range"});
   const auto isLiteral = [](const ast::ExprPtr& e) { return e->kind == ExprKind::Int; };
   switch (indices.kind) {
     case ExprKind::Array: {
-      std::set<int64_t> seen;
+      std::set<int64_t> named;
       return std::ranges::all_of(indices.args, isLiteral) &&
-             std::ranges::all_of(indices.args, [&](const ast::ExprPtr& e) { return seen.insert(e->integer).second; });
+             std::ranges::all_of(indices.args, [&](const ast::ExprPtr& e) { return named.insert(e->integer).second; });
     }
     case ExprKind::Call: {
       const ast::Expr& callee = *indices.args[0];
       const bool makes = callee.text == "tensor" || callee.text == "array";
-      if (makes && !indices.arguments.empty()) return areDistinct(file, *indices.arguments[0].value);
+      if (makes && !indices.arguments.empty()) return areDistinct(file, *indices.arguments[0].value, seen);
       return std::ranges::find(kDistinct, std::string_view(callee.text)) != kDistinct.end();
     }
     case ExprKind::Index: {  // `i[:n]`, but not `i[k]`
       const bool several = std::ranges::any_of(
           indices.subscripts, [](const ast::Subscript& i) { return i.kind != ast::Subscript::Kind::Index; });
-      return !several || areDistinct(file, *indices.args[0]);
+      return !several || areDistinct(file, *indices.args[0], seen);
     }
     case ExprKind::Binary:
       return indices.text != "+" && indices.text != "-" && indices.text != "*" && indices.text != "//" &&
              indices.text != "%";
     case ExprKind::Name: {
+      if (!seen.insert(indices.text).second) return true;  // `i = i[:2]`: its other bindings decide
       bool all = true, any = false;
       TreeVisitor visitor;
       visitor.onStatement = [&](const ast::Stmt& s) {
         if (s.kind == StmtKind::For && !s.pattern.isTuple && s.pattern.name.text == indices.text) any = true;
         if (nameBound(s) != indices.text || !s.value || isNamed(*s.value, indices.text)) return;
         any = true;
-        all = all && (s.value->kind == ExprKind::Int || areDistinct(file, *s.value));
+        all = all && (s.value->kind == ExprKind::Int || areDistinct(file, *s.value, seen));
       };
       visitAround(file, indices.span, visitor);
       return any && all;
@@ -104,43 +105,6 @@ Span readBehindLoop(const ast::File& file, const ast::Name& name) {
   return found;
 }
 
-/// A product or sum of a list in brackets that TL would compute with by elements.
-bool isOfLists(const ast::Expr& e) {
-  if (e.kind != ExprKind::Binary || (e.text != "*" && e.text != "+")) return false;
-  const auto isList = [](const ast::Expr& part) { return part.kind == ExprKind::Array || isOfLists(part); };
-  return e.text == "*" ? isList(*e.args[0]) || isList(*e.args[1]) : isList(*e.args[0]) && isList(*e.args[1]);
-}
-
-/// Whether a part of a part is changed, `g[1][0] = 2`, or a part in place, `g[1] += 2`.
-bool isPartChanged(const ast::File& file, const ast::Name& name) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const ast::Expr* target = s.kind == StmtKind::Assign ? s.target.get() : nullptr;
-    if (!target || target->kind != ExprKind::Index) return;
-    const ast::Expr* root = rootOf(*target);
-    const bool deep = target->args[0].get() != root || target->subscripts.size() > 1;
-    found = found || (root && root->text == name.text && (deep || s.op != "="));
-  };
-  visitAround(file, name.span, visitor);
-  return found;
-}
-
-/// 1 for `[0] * 3` and `[1] + [2]`, 2 for `[[0] * 3] * 2`; 0 for what `listsWritten` does not write.
-int repeated(const ast::Expr& e) {
-  if (e.kind != ExprKind::Binary) return 0;
-  const ast::Expr &left = *e.args[0], &right = *e.args[1];
-  const bool isLeft = left.kind == ExprKind::Array;
-  if (e.text == "+") return isLeft && right.kind == ExprKind::Array ? 1 : 0;
-  const ast::Expr& list = isLeft ? left : right;
-  if (e.text != "*" || list.kind != ExprKind::Array || list.args.size() != 1) return 0;
-  const ast::Expr& element = *list.args[0];
-  if (element.kind == ExprKind::Array) return 0;
-  if (!isOfLists(element)) return 1;
-  const int inner = element.text == "*" ? repeated(element) : 0;
-  return inner == 0 ? 0 : inner + 1;
-}
-
 }  // namespace
 
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
@@ -151,9 +115,9 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
   if (const Span read = readBehindLoop(file, name); read.valid())
     return OtherMeaning{read, "a loop has a name of its own, which ends with it; in Python this is what the loop left"};
   const ast::Stmt* s = placeIn(file, name.span).statement;
-  if (s && nameBound(*s) == name.text && s->value && isOfLists(*s->value)) {
-    const int depth = repeated(*s->value);
-    if (depth == 0 || (depth > 1 && isPartChanged(file, name)))
+  if (s && nameBound(*s) == name.text && s->value && isListArithmetic(*s->value)) {
+    const auto form = listForm(*s->value);
+    if (!form || (form->counts.size() > 1 && isPartChanged(file, name)))
       return OtherMeaning{s->value->span,
                           "Python repeats and joins lists, and the parts of one that is repeated are one list"};
   }
@@ -173,12 +137,16 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
     if (found || s.kind != StmtKind::Assign || s.op == "=" || !s.target || s.target->kind != ExprKind::Index) return;
     if (!isNamed(*s.target->args[0], name.text)) return;
     const auto& all = s.target->subscripts;
+    const auto isDistinct = [&](const ast::Expr& index) {
+      NameSet seen;
+      return areDistinct(file, index, seen);
+    };
     const bool apart = std::ranges::any_of(all, [&](const ast::Subscript& i) {
       const bool array = i.index && (i.index->kind == ExprKind::Array || i.index->kind == ExprKind::Call);
-      return array && areDistinct(file, *i.index);
+      return array && isDistinct(*i.index);
     });
     const bool distinct = apart || std::ranges::all_of(all, [&](const ast::Subscript& i) {
-                            return i.kind != ast::Subscript::Kind::Index || !i.index || areDistinct(file, *i.index);
+                            return i.kind != ast::Subscript::Kind::Index || !i.index || isDistinct(*i.index);
                           });
     if (!distinct)
       found = OtherMeaning{s.span,

@@ -6,14 +6,6 @@
 
 namespace tenc::frontend {
 
-namespace {
-
-bool holds(Span outer, Span part) {
-  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
-}
-
-}  // namespace
-
 StatementPlace placeIn(const ast::File& file, Span part) {
   StatementPlace found;
   found.among = &file.statements;
@@ -22,8 +14,8 @@ StatementPlace placeIn(const ast::File& file, Span part) {
     if (holds(b.span, part) && (!innermost || holds(innermost->span, b.span))) innermost = &b;
   };
   TreeVisitor visitor;
+  visitor.within = part;
   visitor.onStatement = [&](const ast::Stmt& s) {
-    if (!holds(s.span, part)) return;
     found.outer = found.statement;
     found.statement = &s;
     consider(s.body);
@@ -40,8 +32,9 @@ StatementPlace placeIn(const ast::File& file, Span part) {
 const ast::Expr* expressionAround(const ast::File& file, Span part, const IsWanted& wanted) {
   const ast::Expr* found = nullptr;
   TreeVisitor visitor;
+  visitor.within = part;
   visitor.onExpression = [&](const ast::Expr& e) {
-    if (holds(e.span, part) && wanted(e)) found = &e;
+    if (wanted(e)) found = &e;
     return true;
   };
   visitor.visit(file);
@@ -59,17 +52,22 @@ const ast::Expr* expressionAt(const ast::File& file, Span span) {
 const ast::Stmt* statementAround(const ast::File& file, Span part, std::initializer_list<ast::Stmt::Kind> kinds) {
   const ast::Stmt* found = nullptr;
   TreeVisitor visitor;
+  visitor.within = part;
   visitor.onStatement = [&](const ast::Stmt& s) {
-    if (holds(s.span, part) && std::find(kinds.begin(), kinds.end(), s.kind) != kinds.end()) found = &s;
+    if (std::find(kinds.begin(), kinds.end(), s.kind) != kinds.end()) found = &s;
   };
   visitor.visit(file);
   return found;
 }
 
+const ast::Stmt* functionAround(const ast::File& file, Span part) {
+  using Kind = ast::Stmt::Kind;
+  return statementAround(file, part, {Kind::Fn, Kind::Test, Kind::Bench});
+}
+
 void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) {
   using Kind = ast::Stmt::Kind;
-  if (const ast::Stmt* fn = statementAround(file, place, {Kind::Fn, Kind::Test, Kind::Bench}))
-    return visitor.visit(*fn);
+  if (const ast::Stmt* fn = functionAround(file, place)) return visitor.visit(*fn);
   for (const ast::StmtPtr& s : file.statements)
     if (s && s->kind != Kind::Fn && s->kind != Kind::Test && s->kind != Kind::Bench) visitor.visit(*s);
 }

@@ -21,6 +21,8 @@ struct StatementPlace {
 StatementPlace placeIn(const ast::File& file, Span part);
 /// The innermost statement of one of the kinds that has the span in it; null for none.
 const ast::Stmt* statementAround(const ast::File& file, Span part, std::initializer_list<ast::Stmt::Kind> kinds);
+/// The function, test or bench around a place; null in the script itself.
+const ast::Stmt* functionAround(const ast::File& file, Span part);
 /// Visits the function, test or bench around a place, or the script without those.
 void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor);
 /// The innermost expression that has the span in it and is `wanted`, or of a kind; null for none.

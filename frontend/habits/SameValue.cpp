@@ -14,8 +14,6 @@ namespace {
 
 using StmtKind = ast::Stmt::Kind;
 
-bool holds(Span outer, Span part) { return outer.begin <= part.begin && part.end <= outer.end; }
-
 /// Whether a text has a name in it, as a word.
 bool hasWord(std::string_view text, std::string_view word) {
   const auto isPart = [&](size_t at) {

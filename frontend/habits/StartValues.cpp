@@ -53,7 +53,7 @@ std::optional<Help> extremeStart(Context& context, Span none) {
     (right == (e.text[0] == '<') ? below : above) = true;
     return true;
   };
-  visitor.visit(*file);
+  visitAround(*file, none, visitor);
   if (below == above || otherwise) return std::nullopt;
   const std::string start = below ? "inf" : "-inf";
   return Help{"a variable always has a value: one that keeps the " + std::string(below ? "least" : "greatest") +

@@ -377,7 +377,8 @@ std::string_view assignedIn(std::string_view text) {
   for (int depth = 0; at < text.size() && (depth > 0 || text[at] != ' '); ++at)
     depth += text[at] == '[' || text[at] == '(' ? 1 : text[at] == ']' || text[at] == ')' ? -1 : 0;
   const std::string_view op = text.substr(at, text.find(' ', std::min(at + 1, text.size())) - at);
-  return op.ends_with('=') && op != " ==" ? text.substr(0, end) : std::string_view();
+  const bool compares = op == " ==" || op == " !=" || op == " <=" || op == " >=";
+  return op.ends_with('=') && !compares ? text.substr(0, end) : std::string_view();
 }
 }  // namespace
 

@@ -5,6 +5,10 @@
 
 namespace tenc::frontend {
 
+bool holds(Span outer, Span part) {
+  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
+}
+
 void TreeVisitor::visit(const ast::File& f) const {
   for (const ast::StmtPtr& s : f.statements)
     if (s) visit(*s);
@@ -17,6 +21,7 @@ void TreeVisitor::visit(const ast::Block& b) const {
 }
 
 void TreeVisitor::visit(const ast::Stmt& s) const {
+  if (within.valid() && !holds(s.span, within)) return;
   if (onStatement) onStatement(s);
   visit(s.value);
   visit(s.message);
@@ -29,6 +34,7 @@ void TreeVisitor::visit(const ast::Stmt& s) const {
 }
 
 void TreeVisitor::visit(const ast::Expr& e) const {
+  if (within.valid() && !holds(e.span, within)) return;
   if (onExpression && !onExpression(e)) return;
   for (const auto& a : e.args) visit(a);
   for (const auto& a : e.arguments) {

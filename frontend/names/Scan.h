@@ -9,8 +9,12 @@
 
 namespace tenc::frontend {
 
+/// Whether a part of a text stands within another.
+bool holds(Span outer, Span part);
+
 /// Goes over all statements and expressions below, lambdas included. Either function may be empty.
 struct TreeVisitor {
+  Span within;  ///< if valid, only what has this in it
   std::function<void(const ast::Stmt&)> onStatement;
   /// Returns false to stay out of the expression's operands.
   std::function<bool(const ast::Expr&)> onExpression;

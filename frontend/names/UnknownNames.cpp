@@ -41,14 +41,10 @@ bool isSubscript(const ast::File& file, Span span) {
 
 /// The statement that assigns the name at `span` among several; null for none.
 const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
-  const ast::Stmt* found = nullptr;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const bool several = s.kind == ast::Stmt::Kind::Assign && s.target && s.target->kind == ast::Expr::Kind::Tuple;
-    if (several && s.target->span.begin <= span.begin && span.end <= s.target->span.end) found = &s;
-  };
-  visitor.visit(file);
-  return found;
+  const ast::Stmt* s = placeIn(file, span).statement;
+  const bool several =
+      s && s->kind == ast::Stmt::Kind::Assign && s->target && s->target->kind == ast::Expr::Kind::Tuple;
+  return several && holds(s->target->span, span) ? s : nullptr;
 }
 
 /// Whether the name is read anywhere but at `assigned`, where nothing declares it.
@@ -174,7 +170,8 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
-  } else if (const ast::FnParam* optional = known && !assigned && file ? defaultedTo(*file, span) : nullptr) {
+  } else if (const ast::FnParam* optional =
+                 known && known->name == "None" && file ? defaultedTo(*file, span) : nullptr) {
     d.help("a parameter always has a value: give `" + optional->name.text +
            "` one that stands for it, or write a function for each case");
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
@@ -195,14 +192,10 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
 }
 
 namespace {
-bool contains(Span outer, Span part) {
-  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
-}
-
 /// The outermost block around a statement that a use behind it does not stand in; the statement itself for none.
 const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use) {
   const ast::Stmt* block = &statement;
-  for (const ast::Stmt* outer = block; outer && !contains(outer->span, use); outer = placeIn(file, outer->span).outer)
+  for (const ast::Stmt* outer = block; outer && !holds(outer->span, use); outer = placeIn(file, outer->span).outer)
     block = outer;
   return block;
 }
@@ -275,12 +268,13 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
     }
     return;
   }
-  // Where an array may have another name, its type decides once it is known.
   const ast::Name bound{name, span};
-  const bool isArray = !type || type->rank() > 0;
-  const bool differs = file && (isArray ? changesOtherwise(*file, bound, type ? static_cast<int64_t>(type->rank()) : -1)
-                                        : seenByLambda(*file, bound).has_value());
-  const bool again = file && !differs && isAssignedBehind(*file, span, name);
+  bool again = file && isAssignedBehind(*file, span, name);
+  // Where an array may have another name, its type decides once it is known.
+  if (again && (!type || type->rank() > 0))
+    again = !changesOtherwise(*file, bound, type ? static_cast<int64_t>(type->rank()) : -1);
+  else if (again)
+    again = !seenByLambda(*file, bound);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
   if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {
     d.note(other->span, std::string(other->text));

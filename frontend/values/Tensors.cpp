@@ -122,7 +122,7 @@ namespace {
 std::string numberIn(const std::string& text) {
   const std::string sign = text.starts_with('-') ? "-" : "";
   std::string rest = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
-  std::ranges::transform(rest, rest.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(rest, rest.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (rest == "inf" || rest == "infinity") return sign + "inf";
   if (rest == "nan") return "nan";
   double value = 0;

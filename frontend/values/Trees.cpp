@@ -198,6 +198,11 @@ std::vector<std::string> pinnedLeaves(const Val& v, const Pins* own) {
   return places;
 }
 
+bool holdsArray(const Val& v) {
+  if (v.is(Val::Kind::Tensor)) return v.tensor->type.rank() > 0;
+  return v.poison() || v.is(Val::Kind::Array) || std::ranges::any_of(v.elems, holdsArray);
+}
+
 bool holdsFunction(const Val& v) {
   if (v.is(Val::Kind::Function)) return true;
   if (v.elems.known(Elements::Fact::Data)) return false;

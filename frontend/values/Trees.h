@@ -34,6 +34,8 @@ Pins pinsOf(const Ty& t);
 std::vector<std::string> pinnedLeaves(const Val& v, const Pins* own = nullptr);
 /// Whether it is a function, or a tree with one.
 bool holdsFunction(const Val& v);
+/// Whether it is an array, or a tree with one; also where it is not known.
+bool holdsArray(const Val& v);
 /// The value as another function has it: device variables that functions in it have captured mean nothing there, and
 /// are known by the values that live on them.
 Val withoutDeviceNames(const Val& v);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ir/Loops.h"
+#include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes::fusion {
@@ -25,12 +26,9 @@ bool canFault(const Region& r) {
   });
 }
 
-/// Which says anew what is in memory, and is nothing that runs.
-bool isView(const Op& op) { return op.kind == OpKind::Reshape || op.kind == OpKind::Slice; }
-
 /// What memory a value is a view of.
 const Value* memoryOf(const Value* v) {
-  while (v->op != nullptr && isView(*v->op)) v = v->op->operand(0);
+  while (v->op != nullptr && ir::isMemoryView(*v->op)) v = v->op->operand(0);
   return v;
 }
 
@@ -50,7 +48,7 @@ class Order {
     size_t begin = 0;
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (isBoundary(*ops_[i])) begin = i + 1;
-      if (isView(*ops_[i])) slot_[i] = made(*ops_[i]->operand(0), begin);
+      if (ir::isMemoryView(*ops_[i])) slot_[i] = made(*ops_[i]->operand(0), begin);
       if (!mayMove(*ops_[i])) continue;
       const size_t slot = earliest(i, begin);
       if (slot + 1 >= i || gain(i) <= 0) continue;

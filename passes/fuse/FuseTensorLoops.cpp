@@ -1,6 +1,6 @@
 // Loops over small tensors: a `for` or `while` of the host whose kernels are short, and whose tensors are of a few KiB,
-// becomes one fused op of kind "tensor_loop". So no trip returns to the runtime. What
-// each kernel computes, and in what order, is what it would be as a kernel of its own.
+// becomes one fused op of kind "tensor_loop". So no trip returns to the runtime. What each kernel computes, and in what
+// order, is what it would be as a kernel of its own.
 //
 // Small tensors are copied wherever that is needed. A larger one that the loop carries (a history that grows by a row)
 // has to be updated in place: each of its versions is dead once the next is made.
@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/Loops.h"
+#include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes {
@@ -114,13 +115,12 @@ class TensorLoopCheck {
     if (!std::all_of(operands.begin(), operands.end(), [&](const Value* v) { return readable(v); })) return false;
     if (op.has(Trait::Terminator)) return true;
     if (ir::isLoop(op)) return loop(op);
+    if (ir::isMemoryView(op)) return isOnHost(op.result()) && !slots_.contains(op.operand(0));
     switch (op.kind) {
       case OpKind::If:
         return std::all_of(op.results.begin(), op.results.end(), [&](const auto& v) { return local(v.get()); }) &&
                region(*op.regions[0]) && region(*op.regions[1]);
       case OpKind::Constant: return op.result()->type.rank() > 0 || isOnHost(op.result());
-      case OpKind::Reshape:
-      case OpKind::Slice: return isOnHost(op.result()) && !slots_.contains(op.operand(0));
       case OpKind::Fused: return kernel(op);
       default: return false;
     }

@@ -121,7 +121,10 @@ void MendedText::apply(const OwnedEdit& owned) {
   }
   made.text = now_.substr(begin, e.span.begin - begin) + e.replacement + now_.substr(e.span.end, end - e.span.end);
   std::erase_if(changes_, [&](const Change& c) { return meets(c, e); });
-  const auto place = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) { return c.at >= begin; });
+  // What was removed has its place before what is put there behind it.
+  const auto place = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) {
+    return c.at > begin || (c.at == begin && c.begin >= made.begin);
+  });
   changes_.insert(place, std::move(made));
   now_.replace(e.span.begin, e.span.end - e.span.begin, e.replacement);
   uint32_t at = 0, from = 0;  // what stands behind has moved

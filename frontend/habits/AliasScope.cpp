@@ -1,0 +1,365 @@
+#include "frontend/habits/AliasScope.h"
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Aliases.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Scan.h"
+#include "ir/DeviceTable.h"
+#include "ir/Type.h"
+#include "syntax/Familiar.h"
+#include "syntax/ForeignCalls.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+/// Functions and methods of NumPy and PyTorch whose result is the memory of an operand, at least for some: `contiguous`
+/// gives the tensor itself where nothing is to be done. With TL's own in their place.
+constexpr std::array kViews = std::to_array<std::string_view>({"adjoint",       "as_strided",
+                                                               "as_tensor",     "asanyarray",
+                                                               "asarray",       "ascontiguousarray",
+                                                               "atleast_1d",    "atleast_2d",
+                                                               "atleast_3d",    "broadcast_to",
+                                                               "contiguous",    "detach",
+                                                               "diag",          "diagonal",
+                                                               "einsum",        "expand",
+                                                               "expand_as",     "expand_dims",
+                                                               "flatten",       "flip",
+                                                               "fliplr",        "flipud",
+                                                               "from_numpy",    "moveaxis",
+                                                               "movedim",       "narrow",
+                                                               "permute",       "permute_dims",
+                                                               "positive",      "ravel",
+                                                               "rearrange",     "reshape",
+                                                               "reshape_as",    "rollaxis",
+                                                               "rot90",         "squeeze",
+                                                               "stop_gradient", "swapaxes",
+                                                               "swapdims",      "t",
+                                                               "transpose",     "unflatten",
+                                                               "unfold",        "unsqueeze",
+                                                               "view",          "view_as"});
+/// Of those that give several, one after the other or together.
+constexpr std::array kLists = std::to_array<std::string_view>(
+    {"array_split", "broadcast_arrays", "chunk", "dsplit", "enumerate", "hsplit", "items", "meshgrid", "reversed",
+     "split", "tensor_split", "unbind", "values", "vsplit", "zip"});
+/// Of those that are methods only.
+constexpr std::array kViewMethods =
+    std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
+static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kLists) &&
+              std::ranges::is_sorted(kViewMethods));  // for the binary search
+
+/// Whether a call gives the memory of what it is called with, at least sometimes: `f32(x)` is `x` where that is f32.
+bool givesOperand(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const std::string_view called = callee.text;
+  if (changedByCall(call) || std::ranges::binary_search(kViews, called) || std::ranges::binary_search(kLists, called))
+    return true;
+  if (callee.kind == ExprKind::Name) return ir::dtypeNamed(called).has_value();
+  return std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called);
+}
+
+/// Whether nothing but the script can have a function of that name.
+bool isUnread(const std::string& name) {
+  return !builtinRow(name) && !ir::dtypeNamed(name) && !syntax::familiarName(name) &&
+         syntax::foreignCalls(name).empty();
+}
+
+}  // namespace
+
+AliasScope::AliasScope(AliasFile& all, Span part) : all_(all) {
+  fn_ = functionAround(all.file(), part);
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) { add(s); };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ExprKind::Name) names_.push_back(&e);
+    return true;
+  };
+  visitAround(all.file(), part, visitor);
+}
+
+bool AliasScope::changes(const std::string& name) const {
+  return std::ranges::any_of(changes_, [&](const Changed& c) { return c.name == name; });
+}
+
+NameSet AliasScope::aliasesOf(const std::string& name, Span change) const {
+  NameSet found{name};
+  for (size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (const Bound& b : bound_) {
+      if (!b.value || (b.span.begin >= change.end && !inOneLoop(b.span, change))) continue;
+      if (b.name == name && !reaches(b, change)) continue;
+      const NameSet from = sharedBy(*b.value);
+      // What was bound to the array that `name` had before, or will be to that of this trip.
+      if (from.contains(name) && b.name != name && from.size() == 1 && !isSince(name, b.span, change)) continue;
+      if (!found.contains(b.name) && !meet(found, from)) continue;
+      found.insert(b.name);
+      found.insert(from.begin(), from.end());
+    }
+  }
+  return found;
+}
+
+namespace {
+/// Whether parts of a value are one name: `[r, r]`, `P { a: r, b: r }`, `list(2, |_| r)`.
+bool holdsTwice(const ast::Expr& value) {
+  NameSet seen;
+  const auto again = [&](const ast::ExprPtr& part) {
+    return part && part->kind == ExprKind::Name && !seen.insert(part->text).second;
+  };
+  if (value.kind == ExprKind::Array) return std::ranges::any_of(value.args, again);
+  if (value.kind == ExprKind::Struct)
+    return std::ranges::any_of(value.fields, [&](const ast::FieldInit& f) { return again(f.value); });
+  const auto& all = value.arguments;
+  const ast::Expr* made = value.kind == ExprKind::Call && !all.empty() ? all.back().value.get() : nullptr;
+  return made && made->kind == ExprKind::Lambda && made->body && made->body->kind == ExprKind::Name &&
+         std::ranges::none_of(made->params,
+                              [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(made->body->text); });
+}
+}  // namespace
+
+bool AliasScope::holdsTwice(const std::string& name) const {
+  return std::ranges::any_of(bound_, [&](const Bound& b) {
+    if (b.name != name || b.also || !b.value) return false;
+    const bool calls = b.value->kind == ExprKind::Call;
+    return frontend::holdsTwice(*b.value) ||
+           (calls && std::ranges::any_of(all_.functions(b.value->args[0]->text), [](const ast::Stmt* fn) {
+              return fn->bodyIsExpr && fn->value && frontend::holdsTwice(*fn->value);
+            }));
+  });
+}
+
+bool AliasScope::isReadAfter(const std::string& name, Span place) const {
+  return std::ranges::any_of(names_, [&](const ast::Expr* e) {
+    if (e->text != name || holds(place, e->span) || isTarget(e->span)) return false;
+    return e->span.begin >= place.end || inOneLoop(e->span, place);
+  });
+}
+
+NameSet AliasScope::sharedBy(const ast::Expr& e) const {
+  NameSet names;
+  const auto add = [&](const ast::ExprPtr& part) {
+    if (part) names.merge(sharedBy(*part));
+  };
+  switch (e.kind) {
+    case ExprKind::Name: names.insert(e.text); break;
+    case ExprKind::Index:
+      if (std::ranges::all_of(e.subscripts, [&](const ast::Subscript& s) { return isOfView(s); })) add(e.args[0]);
+      break;
+    case ExprKind::Member:
+      if (e.text != "shape" && e.text != "dtype" && e.text != "size") add(e.args[0]);
+      break;
+    case ExprKind::Tuple:
+    case ExprKind::Array:
+      for (const ast::ExprPtr& part : e.args) add(part);
+      break;
+    case ExprKind::Struct:
+      for (const ast::FieldInit& f : e.fields) add(f.value);
+      break;
+    case ExprKind::If:
+      for (const ast::Block& b : e.blocks)
+        if (!b.statements.empty() && b.statements.back()) add(b.statements.back()->value);
+      break;
+    case ExprKind::Call: {
+      const ast::Expr& callee = *e.args[0];
+      const bool method = callee.kind == ExprKind::Member;
+      if (!method && callee.kind != ExprKind::Name) break;
+      addGiven(e, names);
+      if (!givesOperand(e)) break;
+      const ast::Expr* root = method ? rootOf(callee) : nullptr;
+      const syntax::Familiar* library = root ? syntax::familiarName(root->text) : nullptr;
+      if (method && !(library && library->prefix))
+        add(callee.args[0]);
+      else
+        for (const ast::Argument& a : e.arguments) add(a.value);
+      break;
+    }
+    default: break;
+  }
+  return names;
+}
+
+void AliasScope::add(const ast::Stmt& s) {
+  if (s.kind == StmtKind::For || s.kind == StmtKind::While) loops_.push_back(s.span);
+  if (s.kind == StmtKind::For && s.lo && !s.hi)
+    for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, s.lo.get(), s.span});
+  // Who writes `var b = a` means a copy.
+  if (s.kind == StmtKind::Let && s.value) bind(s.pattern, *s.value, s.span);
+  if (s.kind == StmtKind::Var)
+    for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, nullptr, s.span});
+  if (s.kind == StmtKind::Assign && s.target) assign(*s.target, s.value.get(), s);
+  const bool calls = s.kind == StmtKind::Expr && s.value && s.value->kind == ExprKind::Call;
+  if (calls && s.value->args[0]->kind == ExprKind::Member && s.value->args[0]->text == "append")
+    if (const ast::Expr* list = rootOf(*s.value->args[0]->args[0]))
+      for (const ast::Argument& a : s.value->arguments) bound_.push_back({list->text, a.value.get(), s.span, true});
+  const ast::Expr* changed = calls ? changedByCall(*s.value) : nullptr;
+  if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) changes_.push_back({root->text, s.span});
+}
+void AliasScope::bind(const ast::Pattern& p, const ast::Expr& value, Span span) {
+  if (!p.isTuple) {
+    bound_.push_back({p.name.text, &value, span});
+    return;
+  }
+  const bool apart = value.kind == ExprKind::Tuple && value.args.size() == p.elements.size();
+  for (size_t i = 0; i < p.elements.size(); ++i) bind(p.elements[i], apart ? *value.args[i] : value, span);
+}
+void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s) {
+  if (target.kind == ExprKind::Tuple) {
+    const bool apart = value && value->kind == ExprKind::Tuple && value->args.size() == target.args.size();
+    for (size_t i = 0; i < target.args.size(); ++i) assign(*target.args[i], apart ? value->args[i].get() : value, s);
+    return;
+  }
+  const ast::Expr* root = rootOf(target);
+  if (!root) return;
+  if (&target == root && s.op == "=") {
+    targets_.push_back(root->span);
+    bound_.push_back({root->text, value, s.span});
+  } else {
+    const bool ofPart =
+        &target != root && (target.args[0].get() != root || target.subscripts.size() > 1 || s.op != "=");
+    changes_.push_back({root->text, s.span, ofPart});
+  }
+}
+
+bool AliasScope::isTarget(Span name) const { return std::ranges::find(targets_, name) != targets_.end(); }
+bool AliasScope::inOneLoop(Span a, Span b) const {
+  return all_.unread() || std::ranges::any_of(loops_, [&](Span l) { return holds(l, a) && holds(l, b); });
+}
+const AliasScope::Bound* AliasScope::boundFor(const std::string& name, Span place) const {
+  const Bound* last = nullptr;
+  if (all_.unread()) return nullptr;
+  for (const Bound& b : bound_) {
+    if (b.also || b.name != name || b.span.end > place.begin || (last && b.span.begin < last->span.begin)) continue;
+    if (b.value && sharedBy(*b.value).contains(name)) continue;  // still the array it was
+    const StatementPlace at = placeIn(all_.file(), b.span);
+    const bool passed = at.among && std::ranges::any_of(*at.among, [&](auto& s) { return s && holds(s->span, place); });
+    const bool again = std::ranges::any_of(loops_, [&](Span l) { return holds(l, place) && !holds(l, b.span); });
+    if (passed && !again) last = &b;
+  }
+  return last;
+}
+bool AliasScope::reaches(const Bound& b, Span change) const {
+  const Bound* last = boundFor(b.name, change);
+  return !last || b.span.begin >= last->span.begin;
+}
+bool AliasScope::isSince(const std::string& name, Span place, Span change) const {
+  const Bound* last = boundFor(name, change);
+  return !last || (place.begin > last->span.begin && place.end <= change.begin);
+}
+
+void AliasScope::addGiven(const ast::Expr& call, NameSet& names) const {
+  const ast::Expr& callee = *call.args[0];
+  const size_t receivers = callee.kind == ExprKind::Member ? 1 : 0;
+  const auto add = [&](const ast::Expr* value) {
+    if (value) names.merge(sharedBy(*value));
+  };
+  const auto addArgument = [&](const std::string& parameter, size_t i) {
+    if (i < receivers) return add(callee.args[0].get());
+    for (const ast::Argument& a : call.arguments)
+      if (a.name && a.name->text == parameter) add(a.value.get());
+    const size_t place = i - receivers;
+    if (place < call.arguments.size() && !call.arguments[place].name) add(call.arguments[place].value.get());
+  };
+  // An object holds what it is made of; a function that could not be read may give it back.
+  if (all_.isClass(callee.text) || (all_.unread() && isUnread(callee.text))) {
+    if (receivers > 0) add(callee.args[0].get());
+    for (const ast::Argument& a : call.arguments) add(a.value.get());
+  }
+  for (const ast::Stmt* fn : all_.functions(callee.text)) {
+    const NameSet given = all_.given(*fn);
+    for (size_t i = 0; i < fn->params.size(); ++i)
+      if (given.contains(fn->params[i].name.text)) addArgument(fn->params[i].name.text, i);
+  }
+  for (const Bound& b : bound_) {
+    const bool lambda = receivers == 0 && b.name == callee.text && b.value && b.value->kind == ExprKind::Lambda;
+    if (!lambda || !b.value->body) continue;
+    const NameSet given = all_.given(*b.value, *this);
+    for (size_t i = 0; i < b.value->params.size(); ++i)
+      if (meet(given, namesOf(b.value->params[i].pattern))) addArgument("", i);
+  }
+}
+
+NameSet AliasScope::given() const {
+  NameSet names;
+  const auto add = [&](const ast::Stmt& s) {
+    if (s.value) names.merge(sharedBy(*s.value));
+  };
+  if (fn_->bodyIsExpr) add(*fn_);
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == StmtKind::Return) add(s);
+  };
+  visitor.visit(*fn_);
+  if (const auto& all = fn_->body.statements; !all.empty() && all.back() && all.back()->kind == StmtKind::Expr)
+    add(*all.back());
+  for (size_t before = 0; before != names.size();) {
+    before = names.size();
+    for (const Bound& b : bound_)
+      if (b.value && names.contains(b.name)) names.merge(sharedBy(*b.value));
+  }
+  return names;
+}
+
+bool AliasScope::isOfView(const ast::Subscript& s) const {
+  if (s.kind != ast::Subscript::Kind::Index || !s.index) return true;
+  const auto copies = [](const ast::Expr& e) {
+    const bool compares = e.kind == ExprKind::Binary &&
+                          (e.text.starts_with('<') || e.text.starts_with('>') || e.text == "==" || e.text == "!=");
+    const bool part = e.kind == ExprKind::Index && std::ranges::any_of(e.subscripts, [](const ast::Subscript& i) {
+                        return i.kind == ast::Subscript::Kind::Slice;
+                      });
+    return compares || part || e.kind == ExprKind::Array || e.kind == ExprKind::Call;
+  };
+  if (copies(*s.index)) return false;
+  if (s.index->kind != ExprKind::Name) return true;
+  return std::ranges::none_of(bound_, [&](const Bound& b) {
+    const bool loops = b.value && std::ranges::find(loops_, b.span) != loops_.end();
+    return b.name == s.index->text && b.value && !loops && copies(*b.value);
+  });
+}
+
+AliasFile::AliasFile(const ast::File& file) : file_(file), unread_(hasUnread(file)) {
+  for (const ast::StmtPtr& s : file.statements) {
+    if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
+    if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);
+  }
+}
+
+AliasScope& AliasFile::scopeAt(Span part) {
+  const ast::Stmt* fn = functionAround(file_, part);
+  if (const auto known = scopes_.find(fn); known != scopes_.end()) return *known->second;
+  return *scopes_.emplace(fn, std::make_unique<AliasScope>(*this, part)).first->second;
+}
+
+const std::vector<const ast::Stmt*>& AliasFile::functions(std::string_view name) const {
+  static const std::vector<const ast::Stmt*> none;
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? none : found->second;
+}
+
+const NameSet& AliasFile::given(const ast::Stmt& fn) {
+  constexpr int kMostDepth = 64;  // of the stack
+  const auto [known, isNew] = given_.try_emplace(&fn);
+  if (!isNew) return known->second;
+  if (depth_ >= kMostDepth) {  // in doubt all of them
+    for (const ast::FnParam& p : fn.params) known->second.insert(p.name.text);
+    return known->second;
+  }
+  ++depth_;
+  NameSet names = scopeAt(fn.span).given();
+  --depth_;
+  return known->second = std::move(names);
+}
+
+const NameSet& AliasFile::given(const ast::Expr& lambda, const AliasScope& scope) {
+  const auto [known, isNew] = given_.try_emplace(&lambda);
+  if (isNew) known->second = scope.sharedBy(*lambda.body);
+  return known->second;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,105 @@
+// The names, changes and loops of the functions of a script, as far as they tell which names share an array in Python.
+// For Aliases.cpp alone.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/habits/StatementNames.h"
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+class AliasFile;
+
+/// One function, test or bench, or the script outside of these.
+class AliasScope {
+ public:
+  /// What is changed in place: `x += 1`, `x[i] = 0`.
+  struct Changed {
+    std::string name;
+    Span span;
+    bool ofPart = false;  ///< of what the parts of the name's value hold: `x[i][j] = 0`, `x[i] += 1`
+  };
+
+  AliasScope(AliasFile& all, Span part);
+
+  const std::vector<Changed>& changes() const { return changes_; }
+  bool changes(const std::string& name) const;
+  const ast::Stmt* function() const { return fn_; }
+  /// The names that may be of one array with `name` where that is changed.
+  NameSet aliasesOf(const std::string& name, Span change) const;
+  /// Whether parts of the name's value are one array: `[r, r]`, `list(2, |_| r)`.
+  bool holdsTwice(const std::string& name) const;
+  /// Whether something else than a parameter is the name's value at a place, whatever way leads there.
+  bool isBoundFor(const std::string& name, Span place) const { return boundFor(name, place) != nullptr; }
+  /// Whether the name is read behind the place, or before it in the next trip of a loop.
+  bool isReadAfter(const std::string& name, Span place) const;
+  /// The names whose array an expression may give.
+  NameSet sharedBy(const ast::Expr& e) const;
+  /// Those whose array the function may give.
+  NameSet given() const;
+
+ private:
+  /// What a name is bound to, or assigned with `=`.
+  struct Bound {
+    std::string name;
+    const ast::Expr* value = nullptr;  ///< null: of a `var`, which is a copy
+    Span span;                         ///< of the whole statement
+    bool also = false;                 ///< it holds what it held, too: `xs.append(x)`
+  };
+
+  void add(const ast::Stmt& s);
+  void bind(const ast::Pattern& p, const ast::Expr& value, Span span);
+  void assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s);
+  void addGiven(const ast::Expr& call, NameSet& names) const;
+  bool isTarget(Span name) const;
+  bool inOneLoop(Span a, Span b) const;
+  /// The last binding before a place that every way to it passes; null where there is none.
+  const Bound* boundFor(const std::string& name, Span place) const;
+  /// Whether what the binding gives the name may be what is changed.
+  bool reaches(const Bound& b, Span change) const;
+  /// Whether the name may have the same array at both places.
+  bool isSince(const std::string& name, Span place, Span change) const;
+  /// Whether an array indexed so is a view: tensors of indices and masks make a copy.
+  bool isOfView(const ast::Subscript& s) const;
+
+  AliasFile& all_;
+  const ast::Stmt* fn_ = nullptr;
+  std::vector<Bound> bound_;
+  std::vector<Changed> changes_;
+  std::vector<Span> loops_, targets_;
+  std::vector<const ast::Expr*> names_;
+};
+
+/// The scopes of a script, each made once, when it is asked for.
+class AliasFile {
+ public:
+  explicit AliasFile(const ast::File& file);
+
+  const ast::File& file() const { return file_; }
+  /// There are syntax errors: what stands in loops and functions is not known.
+  bool unread() const { return unread_; }
+  /// Whether the script declares a class, or a struct, of that name.
+  bool isClass(const std::string& name) const { return classes_.contains(name); }
+  AliasScope& scopeAt(Span part);
+  const std::vector<const ast::Stmt*>& functions(std::string_view name) const;
+  /// The names that a function, or a lambda of the scope, may give; none while it is being found out, as in recursion.
+  const NameSet& given(const ast::Stmt& fn);
+  const NameSet& given(const ast::Expr& lambda, const AliasScope& scope);
+
+ private:
+  const ast::File& file_;
+  const bool unread_;
+  int depth_ = 0;  ///< of functions that are looked through
+  NameSet classes_;
+  std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;
+  std::map<const ast::Stmt*, std::unique_ptr<AliasScope>> scopes_;
+  std::map<const void*, NameSet> given_;
+};
+
+}  // namespace tenc::frontend
