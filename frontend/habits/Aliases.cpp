@@ -83,12 +83,42 @@ bool hasUnread(const ast::File& file) {
   return found;
 }
 
+/// `F.relu(x, inplace=True)`.
+bool isAskedInPlace(const ast::Expr& call) {
+  return std::ranges::any_of(call.arguments, [](const ast::Argument& a) {
+    return a.name && a.name->text == "inplace" && a.value && (a.value->text == "True" || a.value->boolean);
+  });
+}
+
+std::optional<std::string> changedByLayer(const ast::File& file, const ast::Name& layer) {
+  AliasFile all(file);
+  std::optional<std::string> found;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (found || e.kind != ExprKind::Call || e.args[0]->text != layer.text || e.arguments.empty()) return true;
+    const ast::Expr* operand = e.arguments[0].value.get();
+    const ast::Stmt* s = placeIn(file, e.span).statement;
+    const bool same = s && s->value.get() == &e && operand && nameBound(*s) == operand->text;  // `x = act(x)`
+    if (operand && operand->kind == ExprKind::Name && !same && all.scopeAt(e.span).isReadAfter(operand->text, e.span))
+      found = operand->text;
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+
 const ast::Expr* changedByCall(const ast::Expr& call) {
-  const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
-  const std::string_view name = method ? std::string_view(call.args[0]->text) : "";
+  if (call.kind != ExprKind::Call || call.args[0]->kind != ExprKind::Member) return nullptr;
+  const ast::Expr& callee = *call.args[0];
+  const ast::Expr& root = rootOfMember(callee);
+  const syntax::Familiar* head = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
+  const bool ofLibrary = head && (head->prefix || head->layer);
+  const ast::Expr* operand = callee.args[0].get();
+  if (ofLibrary && !call.arguments.empty() && !call.arguments[0].name) operand = call.arguments[0].value.get();
+  const std::string_view name = callee.text;
   const syntax::Familiar* known = syntax::familiarName(name);
   const bool changes = name.size() > 1 && name.ends_with('_') && !name.ends_with("__") && !(known && known->nothing);
-  return changes ? call.args[0]->args[0].get() : nullptr;
+  return changes || (ofLibrary && isAskedInPlace(call)) ? operand : nullptr;
 }
 
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
@@ -96,9 +126,11 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   TreeVisitor behind;
   behind.onStatement = [&](const ast::Stmt& s) {
     if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
-    const ast::Expr* changed = s.kind == ast::Stmt::Kind::Expr && s.value ? changedByCall(*s.value) : nullptr;
-    const ast::Expr* root = changed && s.span.begin >= at.end ? rootOf(*changed) : nullptr;
-    if (root) names.insert(root->text);
+  };
+  behind.onExpression = [&](const ast::Expr& e) {
+    const ast::Expr* changed = e.span.begin >= at.end ? changedByCall(e) : nullptr;
+    if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) names.insert(root->text);
+    return true;
   };
   visitAround(file, at, behind);
   return names.contains(name);

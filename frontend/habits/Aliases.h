@@ -22,8 +22,13 @@ bool isChangedInPlace(const ast::File& file, const ast::Expr& name);
 bool isPartChanged(const ast::File& file, const ast::Name& name);
 /// Whether statements could not be read, so that loops and functions are not known.
 bool hasUnread(const ast::File& file);
-/// What a method of PyTorch that ends in `_` changes, `x` of `x.exp_()`; null for another expression.
+/// What a call of PyTorch changes: `x` of `x.exp_()`, `torch.exp_(x)` and `F.relu(x, inplace=True)`; null for another
+/// expression.
 const ast::Expr* changedByCall(const ast::Expr& call);
+/// Whether a call says `inplace=True`.
+bool isAskedInPlace(const ast::Expr& call);
+/// A name that a layer which works in place, `act = nn.ReLU(inplace=True)`, changes where the script reads it later.
+std::optional<std::string> changedByLayer(const ast::File& file, const ast::Name& layer);
 /// What is said of the two names.
 std::string aliasHelp(const std::string& name, const std::string& other);
 

@@ -88,6 +88,20 @@ std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
   return {{base.span, isLiteral(text) ? text + ".0" : "f32(" + text + ")"}};
 }
 
+namespace {
+/// Whether one of the literals of a value is a float.
+bool hasFloat(const ast::Expr& value) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || e.kind == ExprKind::Float;
+    return true;
+  };
+  visitor.visit(value);
+  return found;
+}
+}  // namespace
+
 std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed) {
   const ast::File* file = fileOf(context);
   const ast::Expr* index = file ? expressionAround(*file, subscript, ExprKind::Index) : nullptr;
@@ -99,6 +113,8 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   if (at.statement && at.statement->kind == StmtKind::Assign && at.statement->target.get() == index) {
     const ast::Stmt& s = *at.statement;
     if (base.kind != ExprKind::Name || !isOfLiterals(*s.value)) return std::nullopt;
+    if (!ir::isFloat(indexed.dtype) && hasFloat(*s.value))
+      return Help{said + "; NumPy and PyTorch would cut the number to an integer", {}};
     std::string value = textOf(context, s.value->span);
     if (s.op != "=") value = x + " " + s.op.substr(0, s.op.size() - 1) + " " + asOperand(context, *s.value);
     return Help{said, {{s.span, x + " = where(" + mask + ", " + value + ", " + x + ")"}}};

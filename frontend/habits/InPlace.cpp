@@ -5,6 +5,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
@@ -18,11 +19,17 @@ using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 
+/// What can be assigned to.
+bool isPlace(const ast::Expr& e) {
+  return e.kind == ExprKind::Name || e.kind == ExprKind::Index || e.kind == ExprKind::Member;
+}
+
 }  // namespace
 
 /// The value that the method gives its tensor; empty where TL has no such operation.
 std::string Translation::changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside) {
-  const Callee plain{callee.name.substr(0, callee.name.size() - 1), Form::Method, true};
+  Callee plain = callee;
+  if (plain.name.ends_with('_')) plain.name.remove_suffix(1);
   for (const Callee& c : {callee, plain}) {
     for (const syntax::ForeignCall* row : syntax::foreignCalls(c.name)) {
       if (!fits(*row, c) || row->statement) continue;
@@ -32,16 +39,25 @@ std::string Translation::changed(const ast::Expr& e, const Callee& callee, const
   const std::string name = nameOf(plain.name);
   if (!name.empty() && builtinRow(name)) return renamed(name, given);
   const bool named = std::any_of(given.begin(), given.end(), [](const auto& a) { return !a.name.empty(); });
-  WrittenCall written{plain.name, true, {}, beside};
+  WrittenCall written{plain.name, callee.method, {}, beside};
   for (const syntax::ForeignArgument& a : given) written.operands.push_back({a.text, a.compound});
   return named ? "" : rewritten(written).value_or("");
+}
+
+bool Translation::changesItsOperand(const ast::Expr& call, const Callee& callee) {
+  const ast::Expr* operand = changedByCall(call);
+  if (!operand || callee.method) return operand;
+  const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name);
+  return isPlace(*operand) && (isAskedInPlace(call) || !known);
 }
 
 /// Whether the script reads what a method changes behind the call, or in the next trip of its loop.
 bool Translation::readsAgain(const ast::Expr& call) const {
   const ast::File* file = context_.frame().unit->file;
-  const ast::Expr& changed = *call.args[0]->args[0];
+  const ast::Expr& changed = *changedByCall(call);
   if (!file || changed.kind != ExprKind::Name) return false;
+  const ast::Stmt* s = placeIn(*file, call.span).statement;
+  if (s && s->value.get() == &call && nameBound(*s) == changed.text) return false;  // `x = F.relu(x, inplace=True)`
   const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For, StmtKind::While});
   const ast::Stmt* bound = boundBefore(*file, changed.text, call.span.begin);
   if (loop && !(bound && bound->span.begin > loop->span.begin)) return true;
@@ -60,13 +76,11 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
                                                             const Given& given, Beside beside) {
   const std::string made = changed(e, callee, given, beside);
   if (made.empty()) return std::nullopt;
-  const ast::Expr& receiver = *e.args[0]->args[0];
+  const ast::Expr& receiver = *changedByCall(e);
   const syntax::Familiar* known = syntax::familiarName(callee.name);
   const std::string help(known && !known->help.empty() ? known->help : kInPlace);
   TranslatedCall value{made, help, e.span};
-  const bool place =
-      receiver.kind == ExprKind::Name || receiver.kind == ExprKind::Index || receiver.kind == ExprKind::Member;
-  if (!place || (receiver.kind == ExprKind::Name && !readsAgain(e))) return value;
+  if (!isPlace(receiver) || (receiver.kind == ExprKind::Name && !readsAgain(e))) return value;
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
   const bool whole = s && s->value.get() == &e && s->annotations.empty() &&
@@ -81,9 +95,9 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
 /// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
 std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
                                                    Beside beside) {
-  if (!callee.method || !callee.name.ends_with("_") || beside != Beside::Statement) return std::nullopt;
+  if (beside != Beside::Statement || !changesItsOperand(e, callee) || !isPlace(*changedByCall(e))) return std::nullopt;
   const WrittenCall written = [&] {
-    WrittenCall w{callee.name, true, {}, beside};
+    WrittenCall w{callee.name, callee.method, {}, beside};
     for (const syntax::ForeignArgument& a : given) w.operands.push_back({a.text, a.compound});
     return w;
   }();

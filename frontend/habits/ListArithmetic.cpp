@@ -41,6 +41,16 @@ class Lists {
  public:
   explicit Lists(const ast::File& file) : file_(file) {}
 
+  /// Whether it is a list whose elements are lists: `[[1, 2], [3]]`.
+  bool hasNested(const ast::Expr& e) {
+    if (e.kind == ExprKind::Array)
+      return std::ranges::any_of(e.args, [&](const ast::ExprPtr& part) { return has(*part); });
+    if (e.kind == ExprKind::Binary) return has(e) && (hasNested(*e.args[0]) || hasNested(*e.args[1]));
+    return e.kind == ExprKind::Name && isBoundTo(file_, e, [this](const ast::Expr& value) {
+             return value.kind == ExprKind::Array && hasNested(value);
+           });
+  }
+
   bool has(const ast::Expr& e) {
     switch (e.kind) {
       case ExprKind::Array: return true;
@@ -112,6 +122,8 @@ std::optional<std::string> listsWritten(const SourceManager& sources, const ast:
   for (const ast::Expr* count : form->counts) shape += (shape.empty() ? "" : ", ") + text(*count);
   return "full([" + shape + "], " + text(*form->first) + ")";
 }
+
+bool isListOfLists(const ast::File& file, const ast::Expr& e) { return Lists(file).hasNested(e); }
 
 Span listOperation(const ast::File& file, const ast::Name& name) {
   const ast::Stmt* bound = placeIn(file, name.span).statement;

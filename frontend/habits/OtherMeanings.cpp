@@ -123,6 +123,14 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
   }
   const bool binds = s && nameBound(*s) == name.text && s->value && s->value->kind == ExprKind::Call;
   const ast::Expr* callee = binds ? s->value->args[0].get() : nullptr;
+  if (callee && callee->kind == ExprKind::Member && callee->text == "copy" && s->value->arguments.empty() &&
+      isListOfLists(file, *callee->args[0])) {
+    const ast::Expr* from = rootOf(*callee->args[0]);
+    if (isPartChanged(file, name) || (from && isPartChanged(file, ast::Name{from->text, from->span})))
+      return OtherMeaning{s->value->span,
+                          "in Python a copy of a list of lists holds the same inner lists, which change in both; here "
+                          "each is a value of its own"};
+  }
   if (callee && callee->kind == ExprKind::Member && callee->text == "sort" && !isTakenApart(file, name))
     return OtherMeaning{callee->opSpan,
                         "`sort` gives the sorted values and changes nothing; NumPy and Python sort in place and give "

@@ -27,12 +27,6 @@ using ExprKind = ast::Expr::Kind;
 using syntax::ForeignArgument;
 using syntax::ForeignCall;
 
-const ast::Expr& rootOfMember(const ast::Expr& member) {
-  const ast::Expr* root = &member;
-  while (root->kind == ExprKind::Member) root = root->args[0].get();
-  return *root;
-}
-
 /// The parts of an expression that are expressions themselves, in the order of the text; none of blocks and lambdas.
 std::vector<const ast::Expr*> partsOf(const ast::Expr& e) {
   std::vector<const ast::Expr*> parts;
@@ -117,7 +111,8 @@ bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes) {
     functional |= m->text == "functional";
   const syntax::Familiar* head = syntax::familiarName(root.text);
   if (head == nullptr) return false;
-  return (functional && head->layer) || (head->prefix && (!scopes.nameExists(root.text) || scopes.lostName(root.text)));
+  return (functional && head->layer) || (head->prefix && (!scopes.nameExists(root.text) || scopes.lostName(root.text) ||
+                                                          scopes.notImported(root.text)));
 }
 
 std::string Translation::nameOf(std::string_view foreign) const {
@@ -399,6 +394,14 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   const ast::File* file = context_.frame().unit->file;
   const std::string name(found ? assignedIn(found->text) : "");
   if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
+  const ast::Stmt* made = found && file && isAskedInPlace(e) ? placeIn(*file, e.span).statement : nullptr;
+  if (made && made->value.get() == &e)
+    if (const auto read = changedByLayer(*file, ast::Name{nameBound(*made), e.span}))
+      return TranslatedCall{"",
+                            "the layer changes `" + *read +
+                                "`, which is read later: here it gives a new value, so bind `" + *read +
+                                "` again where that is meant",
+                            e.span};
   if (name.empty() || !file) return found;
   if (const auto other = aliasRead(*file, name, e.span)) return TranslatedCall{"", aliasHelp(name, *other), e.span};
   return found;
@@ -412,8 +415,9 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
   const Given given = argumentsOf(e, callee->method);
-  if (callee->method && callee->name.ends_with("_") && beside != Beside::Statement)
-    return changedWhereRead(e, *callee, given, beside);
+  const bool changed = changesItsOperand(e, *callee);
+  if (changed && beside != Beside::Statement)
+    if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;
   if (callee->name == "rearrange" && !callee->method)
     if (auto arranged = rearrangedCall(e)) return arranged;
   if (callee->name == "device" && !callee->method)
@@ -427,7 +431,7 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   for (const ForeignCall* row : rows) {
     const bool statement = beside == Beside::Statement;
     if (!fits(*row, *callee) || (row->statement && !statement)) continue;
-    if (statement && !row->statement && callee->method && callee->name.ends_with("_")) continue;  // inPlace
+    if (statement && !row->statement && changed) continue;  // inPlace
     if (auto found = byRow(*row, e, given, beside)) return found;
   }
   if (auto placed = inPlace(e, *callee, given, beside)) return placed;

@@ -69,6 +69,8 @@ class Translation {
   /// Whether a function or a lambda that takes something holds it: each call may give it other types.
   bool isOfManyTypes(Span part) const;
   bool readsAgain(const ast::Expr& call) const;
+  /// Whether the call changes its operand, and is not known as a function of that name: `clip_grad_norm_`.
+  static bool changesItsOperand(const ast::Expr& call, const Callee& callee);
   std::string dtypeMeant(const ast::Expr& value) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
   std::optional<TranslatedCall> changedWhereRead(const ast::Expr& e, const Callee& callee, const Given& given,

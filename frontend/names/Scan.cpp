@@ -55,6 +55,12 @@ void TreeVisitor::visit(const ast::Expr& e) const {
   visit(e.body);
 }
 
+const ast::Expr& rootOfMember(const ast::Expr& member) {
+  const ast::Expr* root = &member;
+  while (root->kind == ast::Expr::Kind::Member) root = root->args[0].get();
+  return *root;
+}
+
 const ast::Expr* rootOf(const ast::Expr& target) {
   const ast::Expr* e = &target;
   while (e->kind == ast::Expr::Kind::Index || e->kind == ast::Expr::Kind::Member) e = e->args[0].get();

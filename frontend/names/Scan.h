@@ -33,6 +33,8 @@ struct TreeVisitor {
 void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
 /// The variable at the root of an assignment's target; null for a tuple or for what is no place.
 const ast::Expr* rootOf(const ast::Expr& target);
+/// `torch` of `torch.nn.functional`: what stands at the root of members.
+const ast::Expr& rootOfMember(const ast::Expr& member);
 /// Adds the indices of an assignment's target, in the order of evaluation; none for a tuple.
 void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices);
 

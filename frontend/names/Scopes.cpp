@@ -58,6 +58,12 @@ bool Scopes::lostName(std::string_view name) {
   return file && file->lost.count(name) != 0;
 }
 
+bool Scopes::notImported(std::string_view name) {
+  const auto& evaluated = context_.frame().unit->evaluated;
+  const auto found = evaluated.find(std::string(name));
+  return found != evaluated.end() && found->second.poison();
+}
+
 Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
   // Names of the library mean nothing to who reads of a value.
   if (!context_.sources.inLibrary(name.span)) {
