@@ -30,10 +30,10 @@ class TensorLoopEmitter {
         loop_(loop),
         b_(kernel.module.getContext()),
         function_(createKernelFunction(kernel.module, kernel.name)),
-        memory_(b_, *function_, kernel.kernel.mostCopied) {}
+        memory_(b_, *function_, kernel.kernel.mostCopied, inlining_.padded) {}
 
   std::string emit();
-  const PartsToInline& inlining() const { return inlining_; }
+  PartsToInline& inlining() { return inlining_; }
 
  private:
   void region(const ir::Region& r);
@@ -55,12 +55,12 @@ class TensorLoopEmitter {
   const TensorLoop& loop_;
   IrBuilder b_;
   llvm::Function* function_;
+  PartsToInline inlining_;
   TensorLoopMemory memory_;
   KernelArgs args_;
   llvm::BasicBlock* exit_ = nullptr;
   std::vector<llvm::Function*> functions_;  ///< of the parts, null before they are wanted
-  PartsToInline inlining_;
-  int loops_ = 0;  ///< around what is emitted
+  int loops_ = 0;                           ///< around what is emitted
   std::string error_;
 };
 
@@ -170,7 +170,7 @@ void TensorLoopEmitter::part(const ir::Op& op) {
   for (size_t i = 0; i < buffers.size(); ++i)
     b_.CreateStore(buffers[i], b_.CreateConstInBoundsGEP1_64(pointer, addresses, i));
   inlining_.calls.push_back(
-      b_.CreateCall(f, {addresses, scalars, i64(0), i64(schedule.items), args_.fault, args_.scratch}));
+      {b_.CreateCall(f, {addresses, scalars, i64(0), i64(schedule.items), args_.fault, args_.scratch}), buffers});
   if (k.faults.empty()) return;
   // What it counts from its own first fault is counted from that of the loop.
   auto* word = b_.CreateLoad(b_.getInt32Ty(), args_.fault);

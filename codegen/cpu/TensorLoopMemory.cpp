@@ -30,7 +30,14 @@ Value* TensorLoopMemory::frame(llvm::Type* element, int64_t count) {
 }
 
 TensorLoopMemory::Place TensorLoopMemory::newPlace(const ir::Type& t) {
-  return {frame(b_.getInt8Ty(), paddedBytes(t)), 0, true};
+  Value* memory = frame(b_.getInt8Ty(), paddedBytes(t));
+  if (t.rank() > 0 && t.size() > 0) {
+    // Lanes behind the last element are computed with, too.
+    llvm::IRBuilder<> start(llvm::cast<llvm::AllocaInst>(memory)->getNextNode());
+    start.CreateMemSet(memory, start.getInt8(0), static_cast<uint64_t>(paddedBytes(t)), llvm::Align(kLine));
+    padded_[memory] = t.bytes();
+  }
+  return {memory, 0, true};
 }
 
 void TensorLoopMemory::make(const ir::Value* v) { places_[v] = newPlace(v->type); }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/WholeVectors.h"
 #include "ir/Module.h"
 
 namespace tenc::codegen::cpu {
@@ -14,9 +15,9 @@ class TensorLoopMemory {
   using Args = std::vector<std::unique_ptr<ir::Value>>;
 
   /// Tensors of more than `mostCopied` bytes are never copied from trip to trip: the pass has found them updated in
-  /// place.
-  TensorLoopMemory(IrBuilder& b, llvm::Function& function, int64_t mostCopied)
-      : b_(b), function_(function), mostCopied_(mostCopied) {}
+  /// place. `padded`: takes note of memory for tensors, and of how much of it they fill.
+  TensorLoopMemory(IrBuilder& b, llvm::Function& function, int64_t mostCopied, PaddedMemory& padded)
+      : b_(b), function_(function), mostCopied_(mostCopied), padded_(padded) {}
 
   /// Memory of the function for so many elements, from a cache line on; null for none.
   llvm::Value* frame(llvm::Type* element, int64_t count);
@@ -62,6 +63,7 @@ class TensorLoopMemory {
   IrBuilder& b_;
   llvm::Function& function_;
   int64_t mostCopied_;
+  PaddedMemory& padded_;
   std::unordered_map<const ir::Value*, Place> places_;
   std::unordered_map<const ir::Op*, size_t> positions_;  ///< in their regions
 };

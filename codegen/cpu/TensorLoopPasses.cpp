@@ -6,28 +6,45 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/cpu/Optimiser.h"
+#include "codegen/cpu/WholeVectors.h"
 
 namespace tenc::codegen::cpu {
 namespace {
 
 /// Whether all parts are little code together: optimising takes more than their length in proportion, so longer ones
 /// are called, which costs some nanoseconds each.
-bool isShort(const std::vector<llvm::CallInst*>& calls) {
+bool isShort(const std::vector<PartsToInline::Call>& calls) {
   constexpr uint64_t kMostCode = 3000;  // instructions
   uint64_t length = 0;
-  for (const llvm::CallInst* call : calls) length += call->getCalledFunction()->getInstructionCount();
+  for (const auto& [call, addresses] : calls) length += call->getCalledFunction()->getInstructionCount();
   return length <= kMostCode;
 }
 
-void inlineParts(const std::vector<llvm::CallInst*>& calls) {
+/// Loads of addresses from the array that they were handed over in become the addresses.
+void forwardAddresses(llvm::Value& array, const std::vector<llvm::Value*>& addresses, uint64_t slot = 0) {
+  for (llvm::User* user : llvm::make_early_inc_range(array.users())) {
+    if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(user)) {
+      const auto* by = llvm::dyn_cast<llvm::ConstantInt>(step->getOperand(1));
+      if (by != nullptr && step->getNumIndices() == 1 && step->getSourceElementType()->isPointerTy())
+        forwardAddresses(*step, addresses, slot + by->getZExtValue());
+    } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(user)) {
+      load->replaceAllUsesWith(addresses[slot]);
+      load->eraseFromParent();
+    }
+  }
+}
+
+void inlineParts(const std::vector<PartsToInline::Call>& calls) {
   llvm::SmallPtrSet<llvm::Function*, 8> parts;
-  for (llvm::CallInst* call : calls) {
+  for (const auto& [call, addresses] : calls) {
     llvm::Function* part = call->getCalledFunction();
     // What memory is apart shows better once its addresses are known.
     if (parts.insert(part).second)
       for (llvm::Argument& a : part->args()) a.removeAttr(llvm::Attribute::NoAlias);
+    llvm::Value* array = call->getArgOperand(0);
     llvm::InlineFunctionInfo info;
     llvm::InlineFunction(*call, info, /*MergeAttributes=*/false, nullptr, /*InsertLifetime=*/false);
+    if (!addresses.empty()) forwardAddresses(*array, addresses);
   }
   for (llvm::Function* part : parts)
     if (part->use_empty()) part->eraseFromParent();
@@ -82,6 +99,7 @@ uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uin
 void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::TargetMachine& machine) {
   if (!isShort(parts.calls)) return;
   inlineParts(parts.calls);
+  useWholeVectors(f, parts.padded);
   Analyses analyses(machine);
   analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
   {

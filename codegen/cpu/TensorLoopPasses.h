@@ -5,10 +5,17 @@
 
 #include <vector>
 
+#include "codegen/cpu/WholeVectors.h"
+
 namespace tenc::codegen::cpu {
 
 struct PartsToInline {
-  std::vector<llvm::CallInst*> calls;
+  struct Call {
+    llvm::CallInst* call;
+    std::vector<llvm::Value*> addresses;  ///< what its first argument, an array of its own, holds
+  };
+  std::vector<Call> calls;
+  PaddedMemory padded;
   std::vector<llvm::Value*> constant;  ///< addresses of memory that nothing writes while the function runs
   bool isLong = false;                 ///< it is worth more code
 };
