@@ -145,7 +145,31 @@ LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
 
 // The first trip stands before the loop: it says what the rows of the result are.
 
+/// Values of one type as a list.
+Val listed(BuiltinCall& k, std::vector<Val> elems) {
+  for (const Val& e : elems) {
+    if (e.poison()) return e;
+    if (describe(e) == describe(elems[0])) continue;
+    return Val(k.context
+                   .error(Code::E0203, k.span,
+                          "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(e))
+                   .help("values of different types form a tuple: `tuple(n, f)`"));
+  }
+  Val made = Val::ofList(std::move(elems), k.span);
+  k.placing.checkOnePlace(made, "the values of a list", k.span);
+  return made;
+}
+
 Val map(BuiltinCall& k) {
+  // As `for` does, it goes over the elements of a list, and over the rows of tensors.
+  if (const Val& given = k["xs"]; given.is(Val::Kind::List) || given.is(Val::Kind::Sequence)) {
+    std::vector<Val> elems;
+    for (const Val& e : given.elems) {
+      elems.push_back(k.tensors.settle(k.calls.callValue(k["f"], {e}, k.span)));
+      if (elems.back().poison()) return elems.back();
+    }
+    return listed(k, std::move(elems));
+  }
   Rows xs(k, "xs");
   if (!xs.ok()) return k.lost();
   if (xs.length() == 0) {
@@ -312,18 +336,9 @@ Val listOrTuple(BuiltinCall& k) {
                             "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
                      .help("values of one type form a list, `list(n, f)`, or a dim of one tensor"));
     }
-    if (!Tuple && describe(elems.back()) != describe(elems[0])) {
-      return Val(
-          k.context
-              .error(Code::E0203, k.span,
-                     "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
-              .help("values of different types form a tuple: `tuple(n, f)`"));
-    }
+    if (!Tuple && describe(elems.back()) != describe(elems[0])) break;  // told below
   }
-  if (Tuple) return Val::ofTuple(std::move(elems), k.span);
-  Val made = Val::ofList(std::move(elems), k.span);
-  k.placing.checkOnePlace(made, "the values of a list", k.span);
-  return made;
+  return Tuple ? Val::ofTuple(std::move(elems), k.span) : listed(k, std::move(elems));
 }
 
 /// The values that a `for` would walk over, when they are known at compile time.
@@ -386,7 +401,7 @@ Val zip(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"map(f, xs: tensors)", "f of every row of xs, stacked.", map},
+    {"map(f, xs: tensors)", "f of every row of xs, stacked; of every element of a list, as a list.", map},
     {"scan(f, init, xs: tensors)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
     {"reduce(f, init, xs: tensors)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
     {"fold(f, init, tree)",

@@ -176,11 +176,17 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   return Callee{name, Form::Method, true};
 }
 
+/// Whether it is a variable of the script in Python's way, `half = n // 2`, whatever else it could mean.
+bool Translation::isAssigned(const std::string& name) const {
+  const ast::File* file = context_.frame().unit->file;
+  return file && assigns(*file, name);
+}
+
 /// The dtype for `float`, `"float64"`; empty for what means none.
 std::string Translation::dtypeMeant(const ast::Expr& value) const {
   if (value.kind == ExprKind::Name && !scopes_.nameExists(value.text)) {
     const syntax::Familiar* known = syntax::familiarName(value.text);
-    return known ? std::string(known->asDType) : "";
+    return known && !isAssigned(value.text) ? std::string(known->asDType) : "";
   }
   if (value.kind != ExprKind::String) return "";
   const std::string_view text = context_.sources.text(value.span);
@@ -537,7 +543,7 @@ std::string Translation::translate(const ast::Expr& e) {
     if (const std::string name = nameOf(e.text); !name.empty() && !isOwnName(name, context_, scopes_)) return name;
   }
   if (e.kind == ExprKind::Name && !scopes_.nameExists(e.text)) {
-    if (const std::string name = nameOf(e.text); !name.empty()) return name;
+    if (const std::string name = nameOf(e.text); !name.empty() && !isAssigned(e.text)) return name;
   }
   const std::string_view source = context_.sources.text(e.span);
   std::string out;

@@ -72,6 +72,7 @@ class Translation {
   /// Whether the call changes its operand, and is not known as a function of that name: `clip_grad_norm_`.
   static bool changesItsOperand(const ast::Expr& call, const Callee& callee);
   std::string dtypeMeant(const ast::Expr& value) const;
+  bool isAssigned(const std::string& name) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
   std::optional<TranslatedCall> changedWhereRead(const ast::Expr& e, const Callee& callee, const Given& given,
                                                  Beside beside);

@@ -38,6 +38,13 @@ std::string letters(std::string_view text) {
   return out;
 }
 
+std::string digits(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) out += c;
+  return out;
+}
+
 /// Whether the letters say enough: two of them exchanged, or one of six wrong, or two of eight.
 bool isMistyped(std::string_view name, std::string_view meant) {
   std::string a(name), b(meant);
@@ -78,9 +85,15 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
   }
   if (!sure) {
     meant = nearest(name, names);
-    sure = among == Among::Few || builtinRow(meant) == nullptr || isMistyped(name, meant);
+    const auto isNear = [&](const std::string& n) {
+      return builtinRow(n) == nullptr && editDistance(name, n) == editDistance(name, meant);
+    };
+    const bool only = name.size() > 2 && builtinRow(meant) == nullptr && std::ranges::count_if(names, isNear) == 1;
+    sure = among == Among::Few || only || isMistyped(name, meant);
   }
   if (meant.empty()) return;
+  // `x2` is not `x1`, nor is `X` certainly `x`.
+  if (!known) sure = sure && digits(name) == digits(meant) && (name.size() > 1 || among == Among::Few);
   d.help("did you mean `" + meant + "`?", sure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
 }
 

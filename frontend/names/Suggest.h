@@ -18,7 +18,8 @@ std::string respelled(std::string_view name, const std::vector<std::string>& nam
 enum class Among : uint8_t { Few, All };
 
 /// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it. Among all names the
-/// letters of a short one say too little for an edit to a built-in: `conj` is not `cos`.
+/// letters of a short one say too little for an edit, `conj` is not `cos`, unless no other of the script's is so near.
+/// One with other digits is another.
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
              const syntax::Familiar* known, Among among = Among::All);
 

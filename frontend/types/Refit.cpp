@@ -1,4 +1,5 @@
 // Structs whose leaves are rows of what they were, or a batch of it.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,29 @@ bool bindArguments(const ast::TypeExpr& t, const StructInfo& info, Args& args) {
   return true;
 }
 }  // namespace
+
+std::optional<Structs::Misfit> Structs::misfit(const Val& v) {
+  const bool isDeclared = v.is(Val::Kind::Struct) && v.info && v.info->decl;
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    const Val& e = v.elems[i];
+    const std::string part = isDeclared ? "." + v.info->decl->stmt->fields[i].name.text : "." + std::to_string(i);
+    if (e.isTree()) {
+      auto found = misfit(e);
+      if (found) found->path.insert(0, part);
+      if (found) return found;
+      continue;
+    }
+    const ast::TypeExpr* written = isDeclared ? v.info->decl->stmt->fields[i].type.get() : nullptr;
+    if (!written || !e.is(Val::Kind::Tensor)) continue;
+    const Generics g = structGenerics(*v.info->decl);
+    const ast::TypeExpr& t = *aliases_.expanded(written, g);
+    if (t.kind != ast::TypeExpr::Kind::Path || !t.hasArgs) continue;
+    const bool pack = std::ranges::any_of(t.args, [](const auto& a) { return a->kind == ast::TypeExpr::Kind::Pack; });
+    const auto rank = static_cast<size_t>(e.tensor->type.rank());
+    if (pack ? rank + 1 < t.args.size() : rank != t.args.size()) return Misfit{part, &e, written};
+  }
+  return std::nullopt;
+}
 
 Val Structs::refit(Val v) {
   for (size_t i = 0; i < v.elems.size(); ++i) {

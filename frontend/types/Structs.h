@@ -47,6 +47,13 @@ class Structs {
   /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]`
   /// with rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
   Val refit(Val v);
+  /// A tensor in the struct whose rank is not the declared one, as in rows of `S { w: f32[3] }`; nothing if all are.
+  struct Misfit {
+    std::string path;  ///< `.w`
+    const Val* leaf;
+    const ast::TypeExpr* declared;
+  };
+  std::optional<Misfit> misfit(const Val& v);
   /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
   /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
   std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,

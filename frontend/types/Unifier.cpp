@@ -215,6 +215,18 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
       return d;
     }
   }
+  // Rows of a struct's tensors, or a batch of them, are no such struct.
+  if (const auto part = structs_.misfit(v)) {
+    auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
+                            "`" + part->path.substr(1) + "` of " + who.what + " is " + describe(*part->leaf) +
+                                ", but " + std::string(context_.sources.text(part->declared->span)) + " is declared");
+    d.note(part->declared->span, "declared here");
+    who.explain(d);
+    if (part->leaf->tensor->type.rank() + 1 == static_cast<int>(part->declared->args.size()))
+      d.help(
+          "`map` and `vmap` take a row of each tensor; the elements of a list are taken by `tuple(n, |i| f(xs[i]))`");
+    return d;
+  }
   return v;
 }
 
