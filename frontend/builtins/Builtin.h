@@ -96,6 +96,8 @@ using BuiltinHandler = Val (*)(BuiltinCall&);
 struct BuiltinTraits {
   bool openResult = false;      ///< dims of the result come from elsewhere than the arguments: from a file
   bool calledOnly = false;      ///< no value by itself: it stands where something is called, and makes a function
+  bool refused = false;         ///< it is there to say what is meant instead
+  bool ofNumbers = false;       ///< it makes a tensor of numbers, and takes none
   std::string_view pairwise{};  ///< the row that is meant when it is given two operands
 };
 

@@ -214,11 +214,12 @@ Val unique(BuiltinCall& k) {
   return refused(k, "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers");
 }
 
+constexpr std::string_view kRefused = "Rejected: its shape depends on run-time values.";
 constexpr BuiltinRow kRows[] = {
-    {"nonzero(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
-    {"argwhere(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
-    {"unique(x)", "Rejected: its shape depends on run-time values.", unique},
-    {"masked_select(x, mask)", "Rejected: its shape depends on run-time values.", refusedPlaces},
+    {"nonzero(x)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
+    {"argwhere(x)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
+    {"unique(x)", kRefused, unique, OpKind::Count, {.refused = true}},
+    {"masked_select(x, mask)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
     {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
     {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
      takeAlong},
