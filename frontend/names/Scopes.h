@@ -35,6 +35,8 @@ class Scopes {
   void bindDims(Span node, const Generics& bound);
   /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
   bool lostName(std::string_view name);
+  /// Whether an edit of its import writes something else in the place of the name.
+  bool isRenamed(std::string_view name);
   /// Whether the name means anything here.
   bool nameExists(std::string_view name);
   /// Every name that could stand here, for suggestions.
