@@ -212,8 +212,10 @@ bool isLetter(std::string_view s) {
 
 bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Whether the text gives a name a string somewhere: `name = "a"`, `name: str`.
+/// Whether the text, or what of it is near its end, gives a name a string: `name = "a"`, `name: str`.
 bool isString(std::string_view text, std::string_view name) {
+  constexpr size_t kNear = size_t{1} << 14;
+  text.remove_prefix(text.size() - std::min(text.size(), kNear));
   for (size_t i = text.find(name); i != text.npos; i = text.find(name, i + 1)) {
     if (i > 0 && (isNameCharacter(text[i - 1]) || text[i - 1] == '.')) continue;
     std::string_view rest = text.substr(i + name.size());
@@ -240,7 +242,7 @@ void helpBehindName(SyntaxReporter& reporter, Span at, Diagnostics::Builder& d) 
   while (begin > 0 && isNameCharacter(text[begin - 1])) --begin;
   const bool isWhole = begin > 0 && text[begin - 1] == '{';
   // Python puts a string in quotes.
-  if (rest.starts_with("r") && isWhole && isString(text, text.substr(begin, at.begin - begin)))
+  if (rest.starts_with("r") && isWhole && isString(text.substr(0, begin), text.substr(begin, at.begin - begin)))
     d.help(
         "a string in braces has no quotes: they stand around the braces",
         {{reporter.span(begin - 1, begin - 1), "'"}, {conversion, ""}, {reporter.span(at.end + 2, at.end + 2), "'"}});

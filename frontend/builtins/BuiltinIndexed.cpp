@@ -161,7 +161,7 @@ Val scatter(BuiltinCall& k) {
   if (!x || !i || !mode || !own || !k.checkRank(x, 1)) return k.lost();
   constexpr std::string_view kModes[] = {"set", "add", "mul", "max", "min", "mean"};
   if (std::ranges::find(kModes, *mode) == std::end(kModes)) {
-    return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\", \"min\" or \"mean\"");
+    return k.failAt("reduce", Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\", \"min\" or \"mean\"");
   }
   ir::Value* u = k.tensor("u", x->type.dtype);
   auto axis = k.axis("axis", x->type.rank());
@@ -185,7 +185,7 @@ Val oneHot(BuiltinCall& k) {
   ir::Value* i = places(k, "i");
   auto n = k.integer("n");
   if (!i || !n) return k.lost();
-  if (*n < 0) return k.fail(Code::E0208, "`n` cannot be negative");
+  if (*n < 0) return k.failAt("n", Code::E0208, "`n` cannot be negative");
   auto axis = k.axis("axis", i->type.rank() + 1);
   auto t = k.dtype();
   if (!axis || !t) return k.lost();

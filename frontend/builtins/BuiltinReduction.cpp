@@ -162,7 +162,7 @@ ir::Value* close(BuiltinCall& k) {
   if (!rtol || !atol || !equalNan) return nullptr;
   for (const char* tolerance : {"rtol", "atol"})
     if (!(k.real(tolerance).value_or(0) >= 0)) {
-      k.context.error(Code::E0204, k[tolerance].span, "a tolerance is 0 or a positive number");
+      k.failAt(tolerance, Code::E0204, "a tolerance is 0 or a positive number");
       return nullptr;
     }
   for (const char* operand : {"a", "b"})
