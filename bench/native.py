@@ -212,8 +212,11 @@ def main():
                 failed = True
                 print(f"| {name} | {r} |", flush=True)
                 continue
-            ours[name], ratios[name] = r[-1], min(t for t in r[:-1] if t == t) / r[-1]
-            print(f"| {name} | {' | '.join(f'{t:.3f}' if t == t else '' for t in r)} | {ratios[name]:.2f} |", flush=True)
+            ours[name] = r[-1]
+            measured = [t for t in r[:-1] if t == t]
+            if measured: ratios[name] = min(measured) / r[-1]
+            ratio = f"{ratios[name]:.2f}" if measured else ""
+            print(f"| {name} | {' | '.join(f'{t:.3f}' if t == t else '' for t in r)} | {ratio} |", flush=True)
     if not ratios: return failed
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     behind = [name for name, ratio in ratios.items() if ratio < 1.0]

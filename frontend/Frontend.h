@@ -92,5 +92,7 @@ struct OpDoc {
 };
 /// All of them, by name.
 std::vector<OpDoc> operations();
+/// The names of those that a tensor of the dtype may stand before, as the first operand: `x.sum()`.
+std::vector<std::string_view> methodsOf(ir::DType dtype);
 
 }  // namespace tenc::frontend

@@ -47,7 +47,8 @@
 //   tensor-loops   fused to fused: what a loop of the host runs is one kernel, where all of it is small.
 //
 // Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the
-// traits of the op's device, the same on every machine of one target. They keep effects and faults, their order and the
+// traits of the op's device, the same on every machine of one target, and that `simplify` lets an svd of which
+// no vectors are read compute the values alone, by another routine. They keep effects and faults, their order and the
 // locations that are reported. What a pass makes has its name (`ir::Op::origin`). A pass that finds an invariant broken
 // throws an InternalError; only placement, the binding of devices and limits of size report to the user.
 #pragma once

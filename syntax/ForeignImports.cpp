@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "syntax/Familiar.h"
+
 namespace tenc::syntax {
 
 namespace {
@@ -64,6 +66,16 @@ std::string_view prefixOf(std::string_view path) {
   const auto p =
       std::find_if(std::begin(kPrefixes), std::end(kPrefixes), [&](const Module& x) { return x.path == path; });
   return p == std::end(kPrefixes) ? std::string_view() : p->here;
+}
+
+std::string knownAs(std::string_view path, std::string_view alias) {
+  const Familiar* named = familiarName(alias);
+  const bool isLibrary = std::find(std::begin(kLibraries), std::end(kLibraries), alias) != std::end(kLibraries);
+  // `random` is Python's own unless it was imported from elsewhere.
+  if ((named && named->prefix && (!isLibrary || alias == path)) || alias == moduleOf(path)) return std::string(alias);
+  if (const std::string_view prefix = prefixOf(path); !prefix.empty()) return std::string(prefix);
+  const std::string module = moduleOf(path);
+  return module.empty() ? std::string(path) : module;
 }
 
 }  // namespace tenc::syntax

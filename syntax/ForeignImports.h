@@ -13,5 +13,7 @@ std::optional<std::string> importedInstead(std::string_view path, std::span<cons
 /// What stands before a function that is imported from a module whose functions may have another meaning than TL's of
 /// that name, `np.linalg`; empty for other modules.
 std::string_view prefixOf(std::string_view path);
+/// What stands for a module without its import, where a script calls it `alias`.
+std::string knownAs(std::string_view path, std::string_view alias);
 
 }  // namespace tenc::syntax

@@ -1,5 +1,6 @@
-// Text that the lexer cannot read as other languages mean it: strings of several lines, comments between two marks, and
-// strings whose values stand behind them. It is reported whole, with what TL writes in its place.
+// Text that other languages mean otherwise than the lexer reads it: strings of several lines, comments between two
+// marks, strings whose values stand behind them, and marks of functions with arguments. It is reported whole, with what
+// TL writes in its place.
 #include <algorithm>
 #include <cctype>
 
@@ -200,6 +201,38 @@ bool TokenFilter::takeFormatCall(const antlr4::Token& string) {
       .help("a string takes values in braces: `\"loss {x:.3f}\"`", {{reporter_.span(begin, last), *mended}});
   next_ = method ? i + 1 : i;
   pushMade(T::STRING, begin, end);
+  return true;
+}
+
+/// A mark of Python with arguments before a function, `@njit(parallel=True)`: one error for all of it.
+bool TokenFilter::takeForeignMark(const antlr4::Token& at) {
+  if (!out_.empty() && last_ != T::NL && last_ != T::LBRACE) return false;
+  size_t i = next_, names = 0;
+  const auto typeAt = [&](size_t k) { return k < tokens_.size() ? tokens_[k]->getType() : size_t{T::NL}; };
+  for (; typeAt(i) == T::NAME || (names > 0 && typeAt(i) == T::DOT); ++i) names += typeAt(i) == T::NAME ? 1 : 0;
+  if (names == 0 || typeAt(i) != T::LPAREN || tokens_[i - 1]->getStopIndex() + 1 != tokens_[i]->getStartIndex() ||
+      typeAt(i + 1) == T::RPAREN)
+    return false;
+  const Familiar* known = familiarName(tokens_[next_]->getText());
+  if (!known || (names > 1 ? !known->prefix : known->help.empty())) return false;
+  const size_t opens = tokens_[i]->getStartIndex();
+  int depth = 0;
+  do {
+    depth += typeAt(i) == T::LPAREN ? 1 : typeAt(i) == T::RPAREN ? -1 : 0;
+    ++i;
+  } while (depth > 0 && i < tokens_.size());
+  const size_t end = i;
+  while (typeAt(i) == T::NL && i < tokens_.size()) ++i;
+  if (depth > 0 || i == end || i == tokens_.size()) return false;
+  const bool before = typeAt(i) == T::FN || typeAt(i) == T::AT || tokens_[i]->getText() == "def";
+  if (!before) return false;
+  reporter_
+      .report(Code::E0101, reporter_.span(at.getStartIndex(), tokens_[end - 1]->getStopIndex() + 1),
+              "`" + std::string(stream_.text().substr(at.getStartIndex(), opens - at.getStartIndex())) +
+                  "(...)` is not TL: only `@autocast` takes arguments")
+      .help(names > 1 ? std::string(familiarName("njit")->help) : std::string(known->help),
+            {{reporter_.span(at.getStartIndex(), tokens_[i]->getStartIndex()), ""}});
+  next_ = i;
   return true;
 }
 

@@ -146,6 +146,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   result->statements = builder.file(tree);
   result->lost = builder.takeLost();
   result->lost.merge(strategy->lost);
+  result->renamed = reporter.takeRenamed();
   return result;
 }
 

@@ -13,5 +13,7 @@ namespace tenc::syntax {
 std::optional<Help> statementHelp(const SyntaxPlace& place);
 /// What the statement becomes that a word of another language, such as `raise`, stands in.
 std::vector<Edit> wordEdits(const Familiar& word, const antlr4::Token& at, const SyntaxPlace& place);
+/// The same of an import with `from` or `as`, which is the word.
+std::vector<Edit> importEdits(bool from, const antlr4::Token& word, const SyntaxPlace& place);
 
 }  // namespace tenc::syntax

@@ -212,13 +212,42 @@ bool isLetter(std::string_view s) {
 
 bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+/// Whether the text, or what of it is near its end, gives a name a string: `name = "a"`, `name: str`.
+bool isString(std::string_view text, std::string_view name) {
+  constexpr size_t kNear = size_t{1} << 14;
+  text.remove_prefix(text.size() - std::min(text.size(), kNear));
+  for (size_t i = text.find(name); i != text.npos; i = text.find(name, i + 1)) {
+    if (i > 0 && (isNameCharacter(text[i - 1]) || text[i - 1] == '.')) continue;
+    std::string_view rest = text.substr(i + name.size());
+    const auto skipBlanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); };
+    skipBlanks();
+    if (!rest.starts_with('=') && !rest.starts_with(':')) continue;
+    const bool isType = rest[0] == ':';
+    rest.remove_prefix(1);
+    skipBlanks();
+    const bool quotes =
+        rest.starts_with('"') || rest.starts_with('\'') || rest.starts_with("f\"") || rest.starts_with("f'");
+    if (isType ? rest.starts_with("str") && !(rest.size() > 3 && isNameCharacter(rest[3])) : quotes) return true;
+  }
+  return false;
+}
+
 /// Of a `!` behind a name, which negates nothing.
 void helpBehindName(SyntaxReporter& reporter, Span at, Diagnostics::Builder& d) {
-  const std::string_view rest = reporter.text().substr(at.end);
-  if (rest.starts_with("("))
-    d.help("a call is a name and arguments, without `!`", {{at, ""}});
-  else if (rest.starts_with("r}") || rest.starts_with("s}"))
-    d.help("a value in braces is written as `print` does", {{reporter.span(at.begin, at.end + 1), ""}});
+  const std::string_view text = reporter.text(), rest = text.substr(at.end);
+  if (rest.starts_with("(")) return void(d.help("a call is a name and arguments, without `!`", {{at, ""}}));
+  if (!rest.starts_with("r}") && !rest.starts_with("s}")) return;
+  const Span conversion = reporter.span(at.begin, at.end + 1);
+  size_t begin = at.begin;
+  while (begin > 0 && isNameCharacter(text[begin - 1])) --begin;
+  const bool isWhole = begin > 0 && text[begin - 1] == '{';
+  // Python puts a string in quotes.
+  if (rest.starts_with("r") && isWhole && isString(text.substr(0, begin), text.substr(begin, at.begin - begin)))
+    d.help(
+        "a string in braces has no quotes: they stand around the braces",
+        {{reporter.span(begin - 1, begin - 1), "'"}, {conversion, ""}, {reporter.span(at.end + 2, at.end + 2), "'"}});
+  else
+    d.help("a value in braces is written as `print` does", {{conversion, ""}});
 }
 
 }  // namespace

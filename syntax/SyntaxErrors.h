@@ -3,6 +3,7 @@
 #include <antlr4-runtime.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ class SyntaxReporter {
   /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
   void loseBlock() { blockLost_ = true; }
   bool blockLost() const { return blockLost_; }
+  /// Notes that an edit writes what a name of an import stands for in its place.
+  void rename(const std::string& name) { renamed_.insert(name); }
+  std::set<std::string, std::less<>> takeRenamed() { return std::move(renamed_); }
 
  private:
   const SourceManager& sources_;
@@ -58,6 +62,7 @@ class SyntaxReporter {
   uint32_t file_;
   Diagnostics& diags_;
   bool blockLost_ = false;
+  std::set<std::string, std::less<>> renamed_;
   std::vector<Span> leftOpen_, mended_;
   std::vector<size_t> problems_;  ///< sorted byte offsets
 };

@@ -2,29 +2,23 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
-#include <set>
 #include <string>
 
-#include "syntax/ForeignImports.h"
 #include "syntax/StatementHelp.h"
-#include "syntax/SyntaxView.h"
+#include "syntax/WordView.h"
 
 namespace tenc::syntax {
 
 namespace {
 
-class WordHelper : private SyntaxView {
+class WordHelper : private WordView {
  public:
-  WordHelper(const SyntaxPlace& place, const antlr4::Token& word)
-      : SyntaxView(place),
-        word_(word),
-        at0_(static_cast<ssize_t>(word.getTokenIndex()) - static_cast<ssize_t>(place.at.getTokenIndex()) + 1) {}
+  using WordView::WordView;
 
   std::vector<Edit> edits(std::string_view word) const {
     if (word == "lambda") return lambda();
     if (word == "mut") return mutableName();
-    if (word == "as") return importedAs();
-    if (word == "from") return importedFrom();
+    if (word == "as" || word == "from") return importEdits(word == "from", word_, p_);
     if (word == "is") return identity();
     if (word == "raise" || word == "throw") return raised();
     if (word == "with") return context();
@@ -33,11 +27,6 @@ class WordHelper : private SyntaxView {
   }
 
  private:
-  /// The `n`th token behind the word; null behind the last.
-  const Token* behindWord(ssize_t n) const { return ahead(at0_ + n); }
-  bool is(ssize_t n, size_t type) const { return behindWord(n) && behindWord(n)->getType() == type; }
-  Span wordSpan() const { return span(word_); }
-
   /// `lambda a, b: e` is `|a, b| e`.
   std::vector<Edit> lambda() const {
     ssize_t n = 1;
@@ -51,88 +40,6 @@ class WordHelper : private SyntaxView {
     const Token* let = behindWord(-1);
     if (!let || let->getType() != T::LET) return {};
     return {{position(span(*let).begin, wordSpan().end), "var"}};
-  }
-
-  /// A path of names and points from the `n`th token behind the word on; `n` is then behind it.
-  std::string path(ssize_t& n) const {
-    std::string text;
-    while (behindWord(n) && behindWord(n)->getType() != T::IMPORT &&
-           (is(n, T::DOT) || behindWord(n)->getType() == T::NAME || isKeyword(*behindWord(n))))
-      text += behindWord(n++)->getText();
-    return text;
-  }
-
-  std::vector<Edit> replacedBy(Span statement, const std::string& text) const {
-    if (text.empty()) return {removed(p_.reporter.sources(), statement)};
-    return {{statement, text}};
-  }
-
-  /// `import numpy as np`; what is read through the other name is read through the module's own.
-  std::vector<Edit> importedAs() const {
-    if (!starts(T::IMPORT) || !p_.before || !is(1, T::NAME)) return {};
-    const Span whole = position(span(*p_.first).begin, span(*behindWord(1)).end);
-    const std::string from = between(span(*p_.first).end, wordSpan().begin);
-    if (const auto instead = importedInstead(from, {})) return replacedBy(whole, *instead);
-    std::vector<Edit> edits = {{position(span(*p_.before).end, span(*behindWord(1)).end), ""}};
-    const std::string other = behindWord(1)->getText(), name = p_.before->getText();
-    for (ssize_t n = 2; behindWord(n); ++n) {
-      if (is(n, T::NAME) && is(n + 1, T::DOT) && !is(n - 1, T::DOT) && behindWord(n)->getText() == other)
-        edits.push_back({span(*behindWord(n)), name});
-    }
-    return edits;
-  }
-
-  /// `from torch import nn`, `from nn import linear`
-  std::vector<Edit> importedFrom() const {
-    ssize_t n = 1;
-    const std::string module = path(n);
-    if (module.empty() || !is(n, T::IMPORT)) return {};
-    std::vector<std::string> names;
-    size_t end = span(*behindWord(n)).end;
-    bool renamed = false, all = false;
-    for (++n; behindWord(n) && !is(n, T::NL) && !all; ++n) {
-      const std::string text = behindWord(n)->getText();
-      renamed = renamed || text == "as";
-      all = is(n, T::STAR);  // which the line seems to go on from
-      if (is(n, T::NAME) && text != "as" && !(is(n - 1, T::NAME) && behindWord(n - 1)->getText() == "as"))
-        names.push_back(text);
-      end = span(*behindWord(n)).end;
-    }
-    const Span whole = position(wordSpan().begin, end);
-    if (const auto instead = importedInstead(module, names)) {
-      std::vector<Edit> edits = replacedBy(whole, *instead);
-      // What is drawn by it depends on the library.
-      const bool draws = std::ranges::find(names, "random") != names.end();
-      for (ssize_t m = n; draws && !renamed && behindWord(m); ++m) {
-        if (is(m, T::NAME) && is(m + 1, T::DOT) && !is(m - 1, T::DOT) && behindWord(m)->getText() == "random")
-          edits.push_back({span(*behindWord(m)), module + ".random"});
-      }
-      if (!renamed) prefixCalls(module, names, n, edits);
-      return edits;
-    }
-    if (all && names.empty()) return {{whole, "import " + module}};
-    if (renamed || names.empty()) return {};
-    std::string text = "import " + module + ":";
-    for (const std::string& name : names) text += (name == names.front() ? " " : ", ") + name;
-    return {{whole, text}};
-  }
-
-  /// Calls of functions that a module is imported for, as calls through the module: `np.std(x)`. Without it they would
-  /// be those of TL.
-  void prefixCalls(const std::string& module, const std::vector<std::string>& names, ssize_t from,
-                   std::vector<Edit>& edits) const {
-    const std::string prefix(prefixOf(module));
-    std::vector<Edit> calls;
-    std::set<std::string> own;  // declared by the script
-    for (ssize_t m = from; !prefix.empty() && behindWord(m); ++m) {
-      const std::string name = textOf(m);
-      if (std::ranges::find(names, name) == names.end() || is(m - 1, T::DOT) || !is(m + 1, T::LPAREN)) continue;
-      if (is(m - 1, T::FN) || is(m - 1, T::NAME)) own.insert(name);
-      const Span at = span(*behindWord(m));
-      calls.push_back({at, prefix + "." + name});
-    }
-    for (Edit& e : calls)
-      if (!own.contains(e.replacement.substr(prefix.size() + 1))) edits.push_back(std::move(e));
   }
 
   /// `x is None`: every name has a value.
@@ -218,7 +125,6 @@ class WordHelper : private SyntaxView {
            (colon == text.size() || !number.empty());
   }
   static bool is16(std::string_view dtype) { return dtype == "float16" || dtype == "half" || dtype == "bfloat16"; }
-  std::string textOf(ssize_t n) const { return behindWord(n) ? behindWord(n)->getText() : ""; }
   bool namedBefore(std::string_view name) const {
     for (ssize_t n = -1; behindWord(n); --n)
       if (textOf(n) == name) return true;
@@ -331,9 +237,6 @@ class WordHelper : private SyntaxView {
     stop = std::max<size_t>(stop, wordSpan().end);
     return {removed(p_.reporter.sources(), position(wordSpan().begin, stop))};
   }
-
-  const antlr4::Token& word_;
-  const ssize_t at0_;  ///< of the word, as `ahead` counts
 };
 
 }  // namespace

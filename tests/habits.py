@@ -4,12 +4,14 @@
 A case of tests/frontend/habits.txt, of habits_fresh.txt and habits_blind.txt, which were measured before anything was built for
 them, of habits_programs.txt, which has whole programs, of habits_meaning.txt, where names and defaults of other libraries
 mean something else here, or of habits_refused.txt, where TL would run what means something else in Python, is a program as a user of NumPy, PyTorch
-or Python writes it, and the TL program that is meant, or that it is refused: then no edits may make it run.
+or Python writes it, and behind `--- meant` the TL program that is meant, or `--- refused` and the codes of the errors that
+stay: then no edits may make it run.
 One round makes the first edit of every error that one run reports, or of
 every warning where there is no error. A case is right when it ends in the text that
 is meant, or in a program that prints the same. Fails when
 
 - a program is accepted, at once or after edits, and prints something else: a silent change of meaning,
+- a program is refused for another reason than is written,
 - the edits lead to fewer right programs than the bars below say, or need more rounds.
 
 Closes with `N passed, N failed`, where what is stuck within the bars has passed."""
@@ -32,16 +34,18 @@ LISTS = {"habits.txt": Bars(0.98, 0.98), "habits_meaning.txt": Bars(0.93, 0.93),
          "habits_fresh.txt": Bars(0.97, 0.97), "habits_blind.txt": Bars(0.98, 0.98),
          "habits_programs.txt": Bars(1.0, 1.0), "habits_refused.txt": Bars(1.0, 0.9)}
 
+Case = collections.namedtuple("Case", "name typed meant codes")  # meant: None for one that is refused, with these codes
 Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: right, stuck or wrong
 
 
-def read_cases(text):
-    _, *parts = re.split(r"^=== (.*)\n", text, flags=re.M)
+def read_cases(path):
+    _, *parts = re.split(r"^=== (.*)\n", path.read_text(), flags=re.M)
     for name, body in zip(parts[::2], parts[1::2]):
-        typed, means, meant = body.partition("--- meant\n")
-        if not means:
-            typed = body.partition("--- refused\n")[0]
-        yield name, typed.rstrip("\n") + "\n", meant.rstrip("\n") + "\n" if means else None
+        typed, *ends = re.split(r"^--- (.*)\n", body, flags=re.M)
+        (end, *codes), meant = (ends[0].split(), ends[1].strip("\n")) if len(ends) == 2 else ([""], "")
+        if not (end == "meant" and meant and not codes) and not (end == "refused" and not meant):
+            sys.exit(f"{path.name}, `{name}`: a case ends in `--- meant` and a program, or in `--- refused CODE...`, once")
+        yield Case(name, typed.rstrip("\n") + "\n", meant + "\n" if meant else None, codes)
 
 
 def tenc_of(tenc, folder, source, *words):
@@ -75,7 +79,7 @@ def first_edits(errors):
 
 
 def outcome(tenc, case):
-    name, typed, meant = case
+    _, typed, meant, codes = case
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         wanted = tenc_of(tenc, folder, meant) if meant else None
@@ -101,6 +105,9 @@ def outcome(tenc, case):
             text = after
         helps = lambda e: "".join("\n    help: " + h["text"] for h in e["helps"])
         said = "\n".join(f"  {e['line']}:{e['column']} {e['code']} {e['message']}" + helps(e) for e in errors)
+        found = sorted({e["code"] for e in errors})
+        if not wanted and found != codes:
+            return Outcome("wrong", rounds, text, f"is refused with {' '.join(found)}, not {' '.join(codes) or 'any code'}:\n{said}")
         return Outcome("stuck" if wanted else "right", rounds, text, said)
 
 
@@ -108,9 +115,9 @@ def judged(tenc, name, cases, bars, args):
     """How many cases of a list end in another meaning, and one more for each bar that is missed."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(lambda c: outcome(tenc, c), cases))
-    for (case, _, _), o in zip(cases, outcomes):
+    for case, o in zip(cases, outcomes):
         if o.kind == "wrong" or (args.verbose and (o.kind == "stuck" or o.rounds > 2)):
-            print(f"{o.kind}, {o.rounds} rounds: {case}\n{o.text}{o.why}\n")
+            print(f"{o.kind}, {o.rounds} rounds: {case.name}\n{o.text}{o.why}\n")
     right = [o for o in outcomes if o.kind == "right"]
     soon = [o for o in right if o.rounds <= 2]
     failed = sum(o.kind == "wrong" for o in outcomes)
@@ -131,7 +138,7 @@ def main():
     tenc = str(pathlib.Path(args.tenc).resolve())
     passed = failed = 0
     for name, bars in LISTS.items():
-        cases = [c for c in read_cases((FOLDER / name).read_text()) if args.only in c[0]]
+        cases = [c for c in read_cases(FOLDER / name) if args.only in c.name]
         wrong = judged(tenc, name, cases, bars, args)
         passed, failed = passed + len(cases) - min(wrong, len(cases)), failed + wrong
     print(f"{passed} passed, {failed} failed")

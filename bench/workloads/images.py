@@ -9,20 +9,13 @@ import numpy as np
 from .large import script
 
 
-class Shapes:
-    """What a network is given: makes the inputs, and follows the shapes of what it computes."""
-    def __init__(self): self.makers, self.types = [], []
+class Text:
+    """A network as the body of a TL function, and what makes its inputs. A value is (name, shape)."""
+    def __init__(self): self.makers, self.types, self.lines = [], [], []
     def input(self, shape, maker):
         self.makers.append(maker)
         self.types.append(f"f32[{', '.join(map(str, shape))}]")
         return f"x{len(self.types) - 1}"
-
-
-class Text(Shapes):
-    """A network as the body of a TL function. A value is (name, shape)."""
-    def __init__(self):
-        super().__init__()
-        self.lines = []
     def let(self, text, shape):
         self.lines.append(f"    let y{len(self.lines)} = {text}")
         return f"y{len(self.lines) - 1}", shape

@@ -155,7 +155,6 @@ fn f(start: {kind}) {{
     # Jacobi's method until nothing changes any more, for 2,000 right sides.
     dominant = lambda r: (r.standard_normal((16, 16)) + 30 * np.eye(16)).astype(f32)
     def t_jacobi(a, b):
-        d = torch.diagonal(a)
         return torch.linalg.solve(a, b.T).T
     def j_jacobi(a, b):
         d = jnp.diagonal(a)

@@ -82,6 +82,20 @@ std::vector<OpDoc> operations() {
   return docs;
 }
 
+std::vector<std::string_view> methodsOf(ir::DType dtype) {
+  const auto takesFirst = [dtype](const BuiltinRow& r) {
+    const Parameter* first = r.signature.positional(0);
+    // Operands are called x, or a where there is a b; what has another name is an index, a function or a path.
+    const bool isOperand = first && first->kind == Parameter::Kind::Any && (first->name == "x" || first->name == "a");
+    return isOperand && !r.traits.calledOnly && !r.traits.refused && !r.traits.ofNumbers &&
+           (r.op == ir::OpKind::Count || ir::acceptsDType(r.op, dtype));
+  };
+  std::vector<std::string_view> names;
+  for (const BuiltinRow* r : sortedRows())
+    if (takesFirst(*r)) names.push_back(r->name);
+  return names;
+}
+
 namespace {
 
 /// Whether an index or a member is taken of what stands at `span`, as of PyTorch's pair of values and indices.

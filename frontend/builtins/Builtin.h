@@ -85,6 +85,11 @@ struct BuiltinCall : BuiltinTools {
   /// Copies of the number `v`, the argument `name`, on the device of `x`, where it must be (P2).
   ir::Value* filledOn(ir::Value* x, const ir::Dims& shape, ir::Value* v, std::string_view name);
   Val fail(Code code, std::string message) const { return context.fail(code, span, std::move(message)); }
+  /// The same of an argument, which is marked where the call gives it.
+  Val failAt(std::string_view name, Code code, std::string message) const {
+    const bool given = has(name) && args[name].span.valid();
+    return context.fail(code, given ? args[name].span : span, std::move(message));
+  }
   Val notYet() const;
   /// Poison after an error that was reported elsewhere.
   Val lost() const { return context.lost(); }
@@ -96,6 +101,8 @@ using BuiltinHandler = Val (*)(BuiltinCall&);
 struct BuiltinTraits {
   bool openResult = false;      ///< dims of the result come from elsewhere than the arguments: from a file
   bool calledOnly = false;      ///< no value by itself: it stands where something is called, and makes a function
+  bool refused = false;         ///< it is there to say what is meant instead
+  bool ofNumbers = false;       ///< it makes a tensor of numbers, and takes none
   std::string_view pairwise{};  ///< the row that is meant when it is given two operands
 };
 

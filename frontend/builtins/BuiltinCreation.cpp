@@ -112,12 +112,12 @@ Val arange(BuiltinCall& k) {
   }
   auto t = k.dtype(own);
   if (!t) return k.lost();
-  if (*t == DType::Bool) return k.fail(Code::E0201, "`arange` makes numbers, not bool");
+  if (*t == DType::Bool) return k.failAt("dtype", Code::E0201, "`arange` makes numbers, not bool");
   if (integers) {
     auto lo = k.evaluator.constInt(a, "`a`"), hi = k.evaluator.constInt(b, "`b`"),
          by = k.evaluator.constInt(step, "`step`");
     if (!lo || !hi || !by) return k.lost();
-    if (*by == 0) return k.fail(Code::E0204, "`step` cannot be 0");
+    if (*by == 0) return k.failAt("step", Code::E0204, "`step` cannot be 0");
     Int distance = *by > 0 ? Int{*hi} - *lo : Int{*lo} - *hi, stride = *by > 0 ? Int{*by} : -Int{*by};
     Int n = distance <= 0 ? 0 : (distance + stride - 1) / stride;
     auto shape = k.evaluator.constShape(
@@ -153,7 +153,7 @@ Val linspace(BuiltinCall& k) {
   if (!n || !endpoint || !t || !a || !b || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return k.lost();
   if (a->type.rank() != 0 || b->type.rank() != 0)
     return k.fail(Code::E0203, "`linspace` goes from one number to another");
-  if (*t == DType::Bool) return k.fail(Code::E0201, "`linspace` makes numbers, not bool");
+  if (*t == DType::Bool) return k.failAt("dtype", Code::E0201, "`linspace` makes numbers, not bool");
   if (const Val &from = k["a"], &to = k["b"]; *n > 0 && ir::isInt(*t) && from.isNumber() && to.isNumber()) {
     const double lo = asDouble(from), hi = asDouble(to);
     const auto steps = static_cast<double>(*n);
@@ -261,8 +261,8 @@ Val limit(BuiltinCall& k) {
     double eps = std::ldexp(1.0, -bits), most = std::ldexp(2.0 - eps, exponent);
     v = Val::ofFloat(Which == Limit::Epsilon ? eps : Which == Limit::Most ? most : -most, k.span, false);
   } else {
-    if (Which == Limit::Epsilon) return k.fail(Code::E0201, "`eps` is of a float dtype");
-    if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no smallest or largest number");
+    if (Which == Limit::Epsilon) return k.failAt("dtype", Code::E0201, "`eps` is of a float dtype");
+    if (*t == DType::Bool) return k.failAt("dtype", Code::E0201, "bool has no smallest or largest number");
     const double end = Which == Limit::Most ? HUGE_VAL : -HUGE_VAL;
     v = Val::ofInt(saturated(end, *t), k.span, false);
   }
@@ -278,7 +278,11 @@ constexpr BuiltinRow kRows[] = {
     {"eye(n: int, m: int?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
     {"arange(a: number, b: number?, step: number?; dtype: dtype?)",
      "a, a + step, ... before b; arange(n) counts from 0.", arange},
-    {"linspace(a, b, n: int; endpoint: true, dtype: f32)", "n numbers evenly from a to b.", linspace},
+    {"linspace(a, b, n: int; endpoint: true, dtype: f32)",
+     "n numbers evenly from a to b.",
+     linspace,
+     OpKind::Count,
+     {.ofNumbers = true}},
     {"zeros_like(x; dtype: dtype?)", "Zeros of the shape, dtype and device of x; also of trees.", like<0>},
     {"ones_like(x; dtype: dtype?)", "Ones of the shape, dtype and device of x; also of trees.", like<1>},
     {"full_like(x, v; dtype: dtype?)", "Copies of v of the shape, dtype and device of x; also of trees.", fullLike},

@@ -200,7 +200,8 @@ Val leakyRelu(BuiltinCall& k) { return activationWith<&ir::Compose::leakyRelu>(k
 Val gelu(BuiltinCall& k) {
   auto form = k.string("approximate");
   if (!form) return k.lost();
-  if (*form != "none" && *form != "tanh") return k.fail(Code::E0204, "`approximate` is \"none\" or \"tanh\"");
+  if (*form != "none" && *form != "tanh")
+    return k.failAt("approximate", Code::E0204, "`approximate` is \"none\" or \"tanh\"");
   return composed(k, true, [&](ir::Value* x) { return k.c.b.value(OpKind::Gelu, {x}, {{"tanh", *form == "tanh"}}); });
 }
 

@@ -161,7 +161,7 @@ Val scatter(BuiltinCall& k) {
   if (!x || !i || !mode || !own || !k.checkRank(x, 1)) return k.lost();
   constexpr std::string_view kModes[] = {"set", "add", "mul", "max", "min", "mean"};
   if (std::ranges::find(kModes, *mode) == std::end(kModes)) {
-    return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\", \"min\" or \"mean\"");
+    return k.failAt("reduce", Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\", \"min\" or \"mean\"");
   }
   ir::Value* u = k.tensor("u", x->type.dtype);
   auto axis = k.axis("axis", x->type.rank());
@@ -185,7 +185,7 @@ Val oneHot(BuiltinCall& k) {
   ir::Value* i = places(k, "i");
   auto n = k.integer("n");
   if (!i || !n) return k.lost();
-  if (*n < 0) return k.fail(Code::E0208, "`n` cannot be negative");
+  if (*n < 0) return k.failAt("n", Code::E0208, "`n` cannot be negative");
   auto axis = k.axis("axis", i->type.rank() + 1);
   auto t = k.dtype();
   if (!axis || !t) return k.lost();
@@ -214,11 +214,12 @@ Val unique(BuiltinCall& k) {
   return refused(k, "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers");
 }
 
+constexpr std::string_view kRefused = "Rejected: its shape depends on run-time values.";
 constexpr BuiltinRow kRows[] = {
-    {"nonzero(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
-    {"argwhere(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
-    {"unique(x)", "Rejected: its shape depends on run-time values.", unique},
-    {"masked_select(x, mask)", "Rejected: its shape depends on run-time values.", refusedPlaces},
+    {"nonzero(x)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
+    {"argwhere(x)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
+    {"unique(x)", kRefused, unique, OpKind::Count, {.refused = true}},
+    {"masked_select(x, mask)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
     {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
     {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
      takeAlong},

@@ -158,7 +158,8 @@ Val unstack(BuiltinCall& k) {
 Val meshgrid(BuiltinCall& k) {
   auto indexing = k.string("indexing");
   if (!indexing) return k.lost();
-  if (*indexing != "xy" && *indexing != "ij") return k.fail(Code::E0204, "`indexing` is \"xy\" or \"ij\"");
+  if (*indexing != "xy" && *indexing != "ij")
+    return k.failAt("indexing", Code::E0204, "`indexing` is \"xy\" or \"ij\"");
   std::vector<ir::Value*> axes;
   std::vector<ir::OperandText> written;
   Dims shape;

@@ -166,7 +166,7 @@ Val qr(BuiltinCall& k) {
   auto mode = k.string("mode");
   if (!a || !mode) return k.lost();
   if (*mode != "reduced" && *mode != "complete") {
-    return k.fail(Code::E0204, "`qr` has modes \"reduced\" and \"complete\", not \"" + *mode + "\"");
+    return k.failAt("mode", Code::E0204, "`qr` has modes \"reduced\" and \"complete\", not \"" + *mode + "\"");
   }
   return results(k, k.c.b.make(OpKind::Qr, {a->x}, {{"complete", *mode == "complete"}}), a->dtype);
 }
@@ -254,7 +254,7 @@ Val matrixNorm(BuiltinCall& k) {
     const OpKind how = !name.empty() ? OpKind::Sum : order > 0 ? OpKind::ReduceMax : OpKind::ReduceMin;
     return done(c.reduce(how, s, {r - 2}, false));
   }
-  return k.fail(Code::E0204, "`matrix_norm` has the orders \"fro\", \"nuc\", 1, -1, 2, -2, inf and -inf");
+  return k.failAt("ord", Code::E0204, "`matrix_norm` has the orders \"fro\", \"nuc\", 1, -1, 2, -2, inf and -inf");
 }
 
 constexpr BuiltinRow kRows[] = {

@@ -228,7 +228,7 @@ Val bincount(BuiltinCall& k) {
   auto n = k.integer("length");
   if (!x || !n) return k.lost();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
-  if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
+  if (*n < 0) return k.failAt("length", Code::E0208, "`length` cannot be negative");
   if (!k.has("weights"))
     return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
   ir::Value* weights = k.tensor("weights");
@@ -248,9 +248,9 @@ Val histogram(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto bins = k.integer("bins");
   if (!x || !bins) return k.lost();
-  if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
+  if (*bins < 1) return k.failAt("bins", Code::E0208, "`bins` must be positive");
   const Val& range = k["range"];
-  if (range.elems.size() != 2) return k.fail(Code::E0204, "`range` is a pair (lo, hi)");
+  if (range.elems.size() != 2) return k.failAt("range", Code::E0204, "`range` is a pair (lo, hi)");
   const auto isRunTime = [](const Val& v) { return v.is(Val::Kind::Tensor) && v.tensor->type.shape.empty(); };
   if (std::ranges::any_of(range.elems, isRunTime)) {
     auto d =
@@ -261,10 +261,10 @@ Val histogram(BuiltinCall& k) {
   }
   auto lo = k.evaluator.constFloat(range.elems[0], "`range`"), hi = k.evaluator.constFloat(range.elems[1], "`range`");
   if (!lo || !hi) return k.lost();
-  if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");
+  if (!(*lo < *hi)) return k.failAt("range", Code::E0204, "`range` must go from a smaller to a larger number");
   const double width = (*hi - *lo) / static_cast<double>(*bins);
   if (!std::isfinite(*lo) || !std::isfinite(*hi) || !std::isfinite(width))
-    return k.fail(Code::E0204, "`range` must be finite");
+    return k.failAt("range", Code::E0204, "`range` must be finite");
   // As NumPy: bins are half open but for the last, what is outside is not counted, and an element beside an edge goes
   // by that edge as `linspace` gives it, rounded to the dtype of x.
   ir::Compose& c = k.c;

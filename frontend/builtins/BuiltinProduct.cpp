@@ -100,17 +100,18 @@ Val tensordot(BuiltinCall& k) {
     if (*count < 0 || *count > m || *count > n) return misfit(k, *p);
     for (int64_t i = 0; i < *count; ++i) left.push_back(m - *count + i), right.push_back(i);
   } else {
-    if (axes.elems.size() != 2) return k.fail(Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
+    if (axes.elems.size() != 2)
+      return k.failAt("axes", Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
     auto a = k.evaluator.constInts(axes.elems[0], "an axis"), b = k.evaluator.constInts(axes.elems[1], "an axis");
     if (!a || !b) return k.lost();
-    if (a->size() != b->size()) return k.fail(Code::E0204, "`axes` names different numbers of axes");
+    if (a->size() != b->size()) return k.failAt("axes", Code::E0204, "`axes` names different numbers of axes");
     for (size_t i = 0; i < a->size(); ++i) {
       auto x = k.evaluator.constAxis(Val::ofInt((*a)[i], axes.span), m),
            y = k.evaluator.constAxis(Val::ofInt((*b)[i], axes.span), n);
       if (!x || !y) return k.lost();
       bool twice = std::find(left.begin(), left.end(), *x) != left.end() ||
                    std::find(right.begin(), right.end(), *y) != right.end();
-      if (twice) return k.fail(Code::E0204, "`axes` names an axis twice");
+      if (twice) return k.failAt("axes", Code::E0204, "`axes` names an axis twice");
       left.push_back(*x), right.push_back(*y);
     }
   }

@@ -46,7 +46,8 @@ Val uniformNormal(BuiltinCall& k) {
   auto t = k.dtype();
   if (!shape || !t) return k.lost();
   if (!ir::isFloat(*t)) {
-    return k.fail(Code::E0201, "`" + std::string(k.row.name) + "` makes floats, not " + std::string(ir::name(*t)));
+    return k.failAt("dtype", Code::E0201,
+                    "`" + std::string(k.row.name) + "` makes floats, not " + std::string(ir::name(*t)));
   }
   return k.result(draw(k, k.row.op, *shape, *t));
 }
@@ -55,7 +56,8 @@ Val randint(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
   if (!shape || !t) return k.lost();
-  if (!ir::isInt(*t)) return k.fail(Code::E0201, "`randint` makes integers, not " + std::string(ir::name(*t)));
+  if (!ir::isInt(*t))
+    return k.failAt("dtype", Code::E0201, "`randint` makes integers, not " + std::string(ir::name(*t)));
   const Val &lo = k["lo"], &hi = k["hi"];
   if (lo.is(Val::Kind::Int) && hi.is(Val::Kind::Int) && lo.integer >= hi.integer) {
     return k.fail(Code::E0204,
@@ -108,7 +110,7 @@ bool checkProbability(BuiltinCall& k) {
   if (!k["p"].isNumber()) return true;
   auto p = k.evaluator.constFloat(k["p"], "`p`");
   if (p && *p >= 0 && *p <= 1) return true;
-  if (p) k.fail(Code::E0204, "`p` is a probability, from 0 to 1");
+  if (p) k.failAt("p", Code::E0204, "`p` is a probability, from 0 to 1");
   return false;
 }
 

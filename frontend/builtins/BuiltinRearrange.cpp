@@ -64,7 +64,7 @@ Val repeatEach(BuiltinCall& k) {
   std::vector<int64_t> places;
   for (size_t i = 0; i < times->size(); ++i) {
     if ((*times)[i] < 0)
-      return k.fail(Code::E0208, "an element cannot be repeated " + std::to_string((*times)[i]) + " times");
+      return k.failAt("n", Code::E0208, "an element cannot be repeated " + std::to_string((*times)[i]) + " times");
     if ((*times)[i] + static_cast<int64_t>(places.size()) > kMostPlaces)
       return k.fail(Code::E0208, "the result would be too large");
     places.insert(places.end(), static_cast<size_t>((*times)[i]), static_cast<int64_t>(i));
@@ -78,7 +78,7 @@ Val repeat(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto n = k.integer("n");
   if (!x || !n) return k.lost();
-  if (*n < 0) return k.fail(Code::E0208, "a tensor cannot be repeated " + std::to_string(*n) + " times");
+  if (*n < 0) return k.failAt("n", Code::E0208, "a tensor cannot be repeated " + std::to_string(*n) + " times");
   auto axis = axisOrFlat(k, x);
   if (!axis) return k.lost();
   Dims shape = x->type.shape;
@@ -148,14 +148,14 @@ Val diagonal(BuiltinCall& k) {
   int64_t rank = x->type.rank();
   auto given = k.evaluator.constInts(k.value("axes"), "an axis");
   if (!given) return k.lost();
-  if (given->size() != 2) return k.fail(Code::E0204, "`axes` takes two axes");
+  if (given->size() != 2) return k.failAt("axes", Code::E0204, "`axes` takes two axes");
   Dims axes;
   for (const int64_t i : *given) {
     auto a = k.evaluator.constAxis(Val::ofInt(i, k.span), rank);
     if (!a) return k.lost();
     axes.push_back(*a);
   }
-  if (axes[0] == axes[1]) return k.fail(Code::E0204, "`axes` must differ");
+  if (axes[0] == axes[1]) return k.failAt("axes", Code::E0204, "`axes` must differ");
   Dims perm;
   for (int64_t i = 0; i < rank; ++i) {
     if (i != axes[0] && i != axes[1]) perm.push_back(i);
@@ -213,13 +213,14 @@ Val pad(BuiltinCall& k) {
     ir::Value* value = off ? k.c.b.scalarInt(ir::DType::Bool, 0) : k.tensors.tensorOf(k.value("value"), x->type.dtype);
     if (!value) return k.lost();
     if (value->type.rank() != 0 || value->type.dtype != x->type.dtype) {
-      return k.fail(Code::E0201, "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " +
-                                     ir::toString(value->type));
+      return k.failAt(
+          "value", Code::E0201,
+          "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " + ir::toString(value->type));
     }
     return k.result(k.c.padWith(x, value, lo, hi));
   }
   if (*mode != "edge" && *mode != "reflect" && *mode != "wrap") {
-    return k.fail(Code::E0204, "`mode` is \"constant\", \"edge\", \"reflect\" or \"wrap\"");
+    return k.failAt("mode", Code::E0204, "`mode` is \"constant\", \"edge\", \"reflect\" or \"wrap\"");
   }
   for (size_t i = 0; i < lo.size(); ++i) {
     if (lo[i] == 0 && hi[i] == 0) continue;

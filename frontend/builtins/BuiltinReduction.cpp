@@ -160,10 +160,11 @@ ir::Value* close(BuiltinCall& k) {
   const auto rtol = k.real("rtol"), atol = k.real("atol");
   const auto equalNan = k.flag("equal_nan");
   if (!rtol || !atol || !equalNan) return nullptr;
-  if (!(*rtol >= 0) || !(*atol >= 0)) {
-    k.fail(Code::E0204, "a tolerance is 0 or a positive number");
-    return nullptr;
-  }
+  for (const char* tolerance : {"rtol", "atol"})
+    if (!(k.real(tolerance).value_or(0) >= 0)) {
+      k.failAt(tolerance, Code::E0204, "a tolerance is 0 or a positive number");
+      return nullptr;
+    }
   for (const char* operand : {"a", "b"})
     if (k[operand].isTree()) {
       k.context.error(Code::E0203, k[operand].span,

@@ -276,7 +276,7 @@ class Loader {
 }  // namespace
 
 std::optional<Help> batchedLoops(Context& context, Scopes& scopes, const ast::Expr& call) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   if (!file || !isCalled(call, "DataLoader")) return std::nullopt;
   const auto options = optionsOf(call);
   return options ? Loader(context, scopes, *file, call, *options).help() : std::nullopt;

@@ -23,8 +23,6 @@ using ExprKind = ast::Expr::Kind;
 constexpr Int kExact = Int{1} << 24;  ///< integers up to here are numbers of f32
 using StmtKind = ast::Stmt::Kind;
 
-const ast::File* fileOf(Context& context) { return context.frame().unit ? context.frame().unit->file : nullptr; }
-
 std::string textOf(Context& context, Span s) { return std::string(context.sources.text(s)); }
 
 bool isLiteral(std::string_view text) {

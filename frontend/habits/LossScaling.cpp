@@ -8,7 +8,6 @@
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
-#include "frontend/names/Unit.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -105,7 +104,7 @@ class Scaler {
 }  // namespace
 
 std::optional<Help> unscaledTraining(Context& context, const ast::Expr& call) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   if (!file || call.kind != ExprKind::Call || call.args[0]->text != "GradScaler") return std::nullopt;
   const ast::Stmt* s = placeIn(*file, call.span).statement;
   const std::string name = s && s->value.get() == &call ? nameBound(*s) : "";

@@ -198,7 +198,7 @@ class Scheduled {
 }  // namespace
 
 std::optional<Help> scheduledRate(Context& context, const ast::Expr& call) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   if (!file || call.kind != ExprKind::Call) return std::nullopt;
   for (const Schedule& s : schedules())
     if (call.args[0]->text == s.name) return Scheduled(context, *file, call, s).help();

@@ -4,7 +4,6 @@
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
-#include "frontend/names/Unit.h"
 
 namespace tenc::frontend {
 
@@ -23,7 +22,7 @@ std::string startOf(const ir::Type& t) {
 }
 
 std::optional<Help> extremeStart(Context& context, Span none) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, none).statement : nullptr;
   if (!s || !s->value || s->value->span != none) return std::nullopt;
   const bool assigns = s->kind == StmtKind::Assign && s->op == "=" && s->target->kind == ExprKind::Name;

@@ -11,7 +11,6 @@
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
-#include "frontend/names/Unit.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -371,7 +370,7 @@ class Writer {
 }  // namespace
 
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   const std::optional<Step> step = file ? stepAt(*file, backward) : std::nullopt;
   if (step && step->block && !step->clears)
     return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};

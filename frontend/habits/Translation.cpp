@@ -110,7 +110,7 @@ bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes) {
   for (const ast::Expr* m = member.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get())
     functional |= m->text == "functional";
   const syntax::Familiar* head = syntax::familiarName(root.text);
-  if (head == nullptr) return false;
+  if (head == nullptr || scopes.isRenamed(root.text)) return false;
   return (functional && head->layer) || (head->prefix && (!scopes.nameExists(root.text) || scopes.lostName(root.text) ||
                                                           scopes.notImported(root.text)));
 }

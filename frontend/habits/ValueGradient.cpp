@@ -204,7 +204,7 @@ NameSet namesIn(const Statements& kept, const ast::Expr& value) {
 }  // namespace
 
 std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x, bool summed) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   const auto text = [&](Span s) { return std::string(context.sources.text(s)); };
   const ast::Expr* variable = file ? expressionAround(*file, x, ast::Expr::Kind::Name) : nullptr;
   const ast::Expr* value = file ? expressionAt(*file, y) : nullptr;
@@ -357,7 +357,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
-  const ast::File* file = context.frame().unit ? context.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context);
   const ast::Expr& receiver = *backward.args[0]->args[0];
   const StatementPlace at = file ? placeIn(*file, backward.span) : StatementPlace{};
   if (!at.statement || at.statement->value.get() != &backward || at.statement->kind != StmtKind::Expr ||

@@ -4,6 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "frontend/Context.h"
+#include "frontend/names/Unit.h"
+
 namespace tenc::frontend {
 
 Binding& Frame::bind(std::string name, Span declared, Binding binding) {
@@ -28,6 +31,11 @@ void Frame::endBlock() {
       ended[name] = {binding.span, v.is(Val::Kind::Tensor) ? std::optional(v.tensor->type) : std::nullopt};
   }
   scopes.pop_back();
+}
+
+const ast::File* fileOf(Context& context) {
+  const Unit* unit = context.frames.empty() ? nullptr : context.frame().unit;
+  return unit ? unit->file : nullptr;
 }
 
 BlockScope::~BlockScope() { frame_.endBlock(); }

@@ -14,6 +14,7 @@
 
 namespace tenc::frontend {
 
+class Context;
 class Key;
 
 /// A name in a scope.
@@ -70,6 +71,9 @@ struct Frame {
   void endBlock();
   SpanMap<Binding*> bindings_;  ///< by declaration
 };
+
+/// The text that the body at hand stands in; null where it stands in none.
+const ast::File* fileOf(Context& context);
 
 /// Enters a body: its names are looked up first, and errors name it in their call chain.
 class [[nodiscard]] FrameScope {

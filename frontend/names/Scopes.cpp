@@ -64,6 +64,11 @@ bool Scopes::notImported(std::string_view name) {
   return found != evaluated.end() && found->second.poison();
 }
 
+bool Scopes::isRenamed(std::string_view name) {
+  const ast::File* file = context_.frame().unit->file;
+  return file && file->renamed.contains(name);
+}
+
 Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
   // Names of the library mean nothing to who reads of a value.
   if (!context_.sources.inLibrary(name.span)) {

@@ -37,6 +37,8 @@ class Scopes {
   bool lostName(std::string_view name);
   /// Whether an import of the module has failed, which was told.
   bool notImported(std::string_view name);
+  /// Whether an edit of its import writes something else in the place of the name.
+  bool isRenamed(std::string_view name);
   /// Whether the name means anything here.
   bool nameExists(std::string_view name);
   /// Every name that could stand here, for suggestions.

@@ -371,8 +371,8 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   if (!source) {
     auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
     d.note("it is looked for beside the script and in the standard library");
-    if (const Unit* unit = context_.frames.empty() ? nullptr : context_.frame().unit; unit && unit->file) {
-      const ast::Stmt* statement = placeIn(*unit->file, span).statement;
+    if (const ast::File* file = fileOf(context_)) {
+      const ast::Stmt* statement = placeIn(*file, span).statement;
       std::string path = name;
       std::replace(path.begin(), path.end(), '/', '.');
       const auto instead = syntax::importedInstead(path, {});

@@ -127,7 +127,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
-  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context_);
   // A name that is also read is probably not a misspelling: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
   const bool misspelt = local && local->isVar && !(file && isRead(*context_.frame().unit, span, std::string(name)));
   if (assigned && !misspelt) {
@@ -212,7 +212,7 @@ size_t timesBound(const ast::Stmt& block, const std::string& name) {
 
 bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const {
   const Frame::Ended& ended = context_.frame().ended.find(name)->second;
-  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context_);
   const ast::Stmt* binds = file && ended.span.file == use.file ? placeIn(*file, ended.span).statement : nullptr;
   if (!binds || ended.span.begin > use.begin) return false;
   const ast::Stmt* block = blockBefore(*file, *binds, use);
@@ -254,7 +254,7 @@ bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, S
 
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span,
                                 const ir::Type* type) const {
-  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context_);
   const auto use = file ? readBehindBlock(*context_.frame().unit, span, name) : std::nullopt;
   if (use) {
     const std::string help = "`" + name + "` is used after this block: declare it before the block, with `var " + name;
@@ -294,7 +294,7 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
 }
 
 void UnknownNames::offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const {
-  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::File* file = fileOf(context_);
   const ast::Stmt* s = file ? placeIn(*file, part).statement : nullptr;
   if (!s) return;
   d.help(why, {syntax::removed(context_.sources, s->span)});

@@ -31,7 +31,7 @@ bool callable(const Val& v) {
 }
 }  // namespace
 
-bool Unifier::checkKind(GenericKind kind, const Val& v, std::string_view name, const Target& who) {
+bool Unifier::checkKind(GenericKind kind, const Val& v, std::string_view name, const Target& who, bool ofValue) {
   bool ok = true;
   if (kind == GenericKind::Float)
     ok = ir::isFloat(v.dtype);
@@ -43,8 +43,8 @@ bool Unifier::checkKind(GenericKind kind, const Val& v, std::string_view name, c
     auto d = context_.error(Code::E0201, who.span,
                             who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
                                 "` is declared " + std::string(ast::name(kind)));
-    if (kind == GenericKind::Int && ir::isFloat(v.dtype)) d.help("`i64(...)` converts");
-    if (kind == GenericKind::Float && ir::isInt(v.dtype)) d.help("`f32(...)` converts");
+    if (ofValue && kind == GenericKind::Int && ir::isFloat(v.dtype)) d.help("`i64(...)` converts");
+    if (ofValue && kind == GenericKind::Float && ir::isInt(v.dtype)) d.help("`f32(...)` converts");
   }
   return ok;
 }
@@ -65,7 +65,8 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
   if (v.isNumber() || v.is(Kind::Bool)) {
     if (!declared) {
       Val type = Val::ofDType(v.is(Kind::Bool) ? ir::DType::Bool : v.dtype, who.span);
-      if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, type, name, who)) {
+      if (const ast::Generic* listed = listedGeneric(g, name);
+          listed && !checkKind(listed->kind, type, name, who, true)) {
         return g.bound[name] = context_.lost();  // what it stands for elsewhere is no error of its own
       }
       g.bound[name] = type;
@@ -99,7 +100,8 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
   const ir::Type& type = r.tensor->type;
   if (!declared) {
     Val bound = Val::ofDType(type.dtype, who.span);
-    if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, bound, name, who)) {
+    if (const ast::Generic* listed = listedGeneric(g, name);
+        listed && !checkKind(listed->kind, bound, name, who, true)) {
       return g.bound[name] = context_.lost();
     }
     g.bound[name] = bound;

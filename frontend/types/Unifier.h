@@ -31,8 +31,9 @@ class Unifier {
   /// The value as one of the written type, whose variables it binds: numbers adopt its dtype, arrays become tensors or
   /// lists. Poison after an error (E0201, E0202, E0203; E0207 against a declaration).
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
-  /// Whether a dtype is of the kind that its variable is declared as; reports it if not.
-  bool checkKind(ast::Generic::Kind kind, const Val& v, std::string_view name, const Target& who);
+  /// Whether a dtype is of the kind that its variable is declared as; reports it if not. `ofValue`: it is that of a
+  /// tensor or number, which can be converted.
+  bool checkKind(ast::Generic::Kind kind, const Val& v, std::string_view name, const Target& who, bool ofValue = false);
   /// The value as one of a type that is known.
   Val fit(const Ty& t, const Val& v, const Target& who);
 

@@ -124,12 +124,13 @@ std::string padded(std::string text, const Spec& s, char align) {
 }
 
 /// Digits with a separator between groups of the whole part, and as many zeros before it as make `width` characters of
-/// all; never a separator first, so that it may be one more.
+/// all; never a separator first, so that it may be one more. Infinities and NaN have no groups.
 std::string grouped(const std::string& digits, char separator, char type, size_t width) {
   const size_t group = baseOf(type) != 0 ? 4 : 3;
   const char* const accepted = baseOf(type) != 0 ? "0123456789abcdefABCDEF" : "0123456789";
   const bool finite = !digits.empty() && digits[0] != 'i' && digits[0] != 'n' && digits[0] != 'I' && digits[0] != 'N';
-  const size_t whole = finite ? std::min(digits.find_first_not_of(accepted), digits.size()) : 0;
+  if (!finite) return digits;
+  const size_t whole = std::min(digits.find_first_not_of(accepted), digits.size());
   const size_t rest = digits.size() - whole;
   std::string out;  // from the last character on
   size_t count = 0;

@@ -35,6 +35,14 @@ struct Groups {
 /// Whether eliminations with k columns on the right go by groups.
 constexpr bool isGrouped(int n, int k) { return n <= kMostGrouped && k <= 2 * kMostGrouped; }
 
+/// Of small matrices with k columns on the right.
+template <class T>
+Plan planOfSmall(const Call& call, int n, int k, double cost) {
+  const Groups<T> groups(call, isGrouped(n, k));
+  const int64_t work = std::max(solveWork<T>(n, k), isGrouped(n, k) ? groupWork<T>(n, k) : 0);
+  return {groups.items(), groups.cost(cost), work * sizeof(T)};
+}
+
 // ---- pivots: the diagonal of U, where P A = L U, and the sign of P
 
 template <class T>
@@ -42,9 +50,7 @@ struct Pivots {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]);
     if (n > kMostSmall) return blockedPivots<T>().plan(call);
-    const Groups<T> groups(call, isGrouped(n, 0));
-    const int64_t work = std::max(solveWork<T>(n, 0), isGrouped(n, 0) ? groupWork<T>(n, 0) : 0);
-    return {groups.items(), groups.cost(smallCost(n, 0.1)), work * sizeof(T)};
+    return planOfSmall<T>(call, n, 0, smallCost(n, 0.1));
   }
 
   static Failure run(const Call& call, void* const* buffers, const Item& item) {
@@ -61,14 +67,6 @@ struct Pivots {
 };
 
 // ---- systems of equations; the inverse is that of the identity
-
-/// Of small matrices with k columns on the right.
-template <class T>
-Plan planOfSmall(const Call& call, int n, int k, double cost) {
-  const Groups<T> groups(call, isGrouped(n, k));
-  const int64_t work = std::max(solveWork<T>(n, k), isGrouped(n, k) ? groupWork<T>(n, k) : 0);
-  return {groups.items(), groups.cost(cost), work * sizeof(T)};
-}
 
 template <class T>
 Failure solveSmall(const Call& call, void* const* buffers, const Item& item, int n, int k) {

@@ -13,12 +13,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T>
-using Wide = hn::ScalableTag<T>;
-template <class T>
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
 
 /// Keys in the order of elements as signed integers: -0 is as large as +0, and every NaN larger than any number.
 template <class S, class V = hn::Vec<Wide<S>>>

@@ -13,12 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-using Wide = hn::ScalableTag<T>;
-template <class T>
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
 constexpr int64_t kRows = 4;                                // of one matrix that are made together
 constexpr int64_t kBlock = HWY_TARGET == HWY_AVX3 ? 4 : 3;  // rows and columns of a group's block in registers
 

@@ -17,12 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T>
-using Wide = hn::ScalableTag<T>;
-template <class T>
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
 
 /// Rows of vectors, kGroup elements apart.
 template <class T>

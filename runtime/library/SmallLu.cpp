@@ -8,22 +8,17 @@
 #define HWY_TARGET_INCLUDE "runtime/library/SmallLu.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "runtime/library/TurnSquare.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-using Wide = hn::ScalableTag<T>;
 /// What elimination with partial pivoting (the first of the largest) found.
 struct Elimination {
   bool odd = false;       ///< the permutation of the rows
   bool singular = false;  ///< some pivot is 0
 };
-
-template <class T>
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
 
 /// Rows of n elements become padded ones.
 template <class T>

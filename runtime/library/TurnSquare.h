@@ -1,5 +1,6 @@
-// Matrices of a group, of which each lane of a vector has one: between memory, where they lie one after the other, and
-// vectors of the elements at one place in all of them. To be included in a file that foreach_target compiles.
+// Vectors of a target, and matrices of a group, of which each lane of a vector has one: between memory, where they lie
+// one after the other, and vectors of the elements at one place in all of them. To be included in a file that
+// foreach_target compiles.
 #if defined(TENC_TURN_SQUARE_TARGET) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENC_TURN_SQUARE_TARGET
 #undef TENC_TURN_SQUARE_TARGET
@@ -13,6 +14,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenc::rt::library {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// A whole vector.
+template <class T>
+using Wide = hn::ScalableTag<T>;
+template <class T>
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
 
 /// Elements of 16 bytes.
 template <class T>
@@ -21,7 +29,6 @@ inline constexpr int64_t kSquare = 16 / sizeof(T);
 /// The 16-byte square of `from`, rows `fromStep` elements apart, turned into `to`.
 template <class T>
 HWY_ATTR HWY_INLINE void turnSquare(const T* HWY_RESTRICT from, int64_t fromStep, T* HWY_RESTRICT to, int64_t toStep) {
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::CappedTag<T, 16 / sizeof(T)> d;
   if constexpr (sizeof(T) == 8) {
     const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + fromStep);

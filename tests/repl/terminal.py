@@ -54,7 +54,10 @@ def main():
         t.send(":doc nn.linear\n")
         t.expect(r"fn linear\[I, O\]\(i: I, o: O, static bias: bool = true\).*A Linear layer.*tenc> ")
         t.send("value.\t\x15")                      # several: a list below
-        t.expect(r"(?=.*\bdevice\b)(?=.*\bndim\b)(?!.*\bsoftmax\b).*\btranspose\b.*tenc> ")   # of integers
+        # of integers, and nothing that has no tensor before the point, or is refused
+        t.expect(r"(?=.*\bdevice\b)(?=.*\bndim\b)(?!.*\b(softmax|linspace|unique)\b).*\btranspose\b.*tenc> ")
+        t.send("net.first.w.chol\t\x15")            # of f32 and f64 alone
+        t.expect(r"w\.cholesky")
         t.send("\n")
         t.expect("tenc> ")
         t.send("fn g(x: i64) -> i64 {   # a comment\n")

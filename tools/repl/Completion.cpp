@@ -47,20 +47,6 @@ std::vector<std::string> modules(const std::vector<std::string>& importPaths) {
   return found;
 }
 
-/// Whether the operation takes a tensor of that dtype first, which a call as a method puts before the dot: it is called
-/// x or a. `dtypes` is written for people: "integers and bools".
-bool takesOperand(const frontend::OpDoc& op, ir::DType dtype) {
-  constexpr std::string_view kMakers[] = {"arange", "linspace"};  // out of numbers
-  const std::string_view parameters = std::string_view(op.signature).substr(op.name.size());
-  const bool first = parameters.starts_with("(x") || parameters.starts_with("(a,") || parameters.starts_with("(a)");
-  if (!first || op.doc.starts_with("Rejected") || std::ranges::find(kMakers, op.name) != std::end(kMakers))
-    return false;
-  const auto says = [&](std::string_view word) { return op.dtypes.find(word) != std::string_view::npos; };
-  if (op.dtypes.empty() || says("every")) return true;
-  const bool isBool = dtype == ir::DType::Bool;
-  return isBool ? says("bools") : says("numbers") || (ir::isFloat(dtype) ? says("floats") : says("integers"));
-}
-
 /// The name of the function whose arguments are being typed; empty where no bracket of a call is open.
 std::string_view calledIn(std::string_view typed) {
   int depth = 0;
@@ -147,8 +133,7 @@ std::vector<std::string> Shell::complete(std::string_view typed) {
     const std::string base(word.substr(0, dot + 1)), path = base.substr(0, dot);
     for (const std::string& m : names_.members(path)) add(base + m);
     if (const auto dtype = names_.dtypeOf(path))
-      for (const frontend::OpDoc& op : frontend::operations())
-        if (takesOperand(op, *dtype)) add(base + std::string(op.name));
+      for (const std::string_view name : frontend::methodsOf(*dtype)) add(base + std::string(name));
     for (const std::string& f : names_.functionsOf(path)) add(base + f);
   } else if (!word.empty()) {
     for (const std::string_view k : syntax::keywords()) add(k);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/Text.h"
 #include "syntax/Ast.h"
 #include "tools/tenc/MendedText.h"
 
@@ -26,6 +27,17 @@ const Help* firstMend(const Diagnostic& d) {
   const auto h = std::find_if(d.helps.begin(), d.helps.end(), has);
   return h == d.helps.end() ? nullptr : &*h;
 }
+
+bool isPlacement(const Diagnostic& d) { return info(d.code).name.starts_with("E03"); }
+
+/// The edits that mend an error of the file itself; null where there are none.
+const Help* mendOf(const Diagnostic& d, uint32_t file) {
+  const Help* h = d.severity() == Severity::Error && d.span.file == file ? firstMend(d) : nullptr;
+  const auto inFile = [&](const Edit& e) { return e.span.file == file; };
+  return h && std::all_of(h->edits.begin(), h->edits.end(), inFile) ? h : nullptr;
+}
+
+bool isTooLarge(Session& session, uint32_t file) { return session.sources().file(file).text().size() > kMostBytes; }
 
 class Rounds {
  public:
@@ -73,10 +85,9 @@ class Rounds {
     const auto isApart = [&](const Edit& e) {
       return std::all_of(edits.begin(), edits.end(), [&](const OwnedEdit& o) { return areApart(o.edit, e); });
     };
-    const auto inFile = [&](const Edit& e) { return e.span.file == file; };
     for (const Diagnostic* d : inSourceOrder(diags)) {
-      const Help* h = d->severity() == Severity::Error && d->span.file == file ? firstMend(*d) : nullptr;
-      if (!h || !std::all_of(h->edits.begin(), h->edits.end(), inFile)) continue;
+      const Help* h = mendOf(*d, file);
+      if (!h) continue;
       std::vector<Edit> own;
       bool clashes = false;
       for (const Edit& e : h->edits) {
@@ -182,19 +193,28 @@ std::string withBreaksOf(std::string_view original, const std::string& mended) {
 
 void reportBehind(Session& session) {
   if (!session.script() || session.options().session) return;
-  const auto isPlacement = [](const Diagnostic& d) { return info(d.code).name.starts_with("E03"); };
   if (std::any_of(session.diags().all().begin(), session.diags().all().end(), isPlacement)) return;
-  if (session.sources().file(*session.script()).text().size() > kMostBytes) return;
+  if (isTooLarge(session, *session.script())) return;
   Rounds(session, *session.script()).run();
 }
 
-std::string mendedScript(Session& session) {
-  if (!session.script()) return "";
-  const std::string_view text = session.sources().file(*session.script()).text();
-  if (text.size() > kMostBytes || session.diags().ok()) return std::string(text);
-  Rounds rounds(session, *session.script());
+size_t mendableErrors(Session& session) {
+  if (!session.script() || session.options().session || isTooLarge(session, *session.script())) return 0;
+  return static_cast<size_t>(std::ranges::count_if(session.diags().all(), [&](const Diagnostic& d) {
+    return !isPlacement(d) && mendOf(d, *session.script()) != nullptr;
+  }));
+}
+
+MendedScript mendedScript(Session& session, uint32_t file) {
+  const std::string text(session.sources().file(file).text());
+  if (session.diags().ok()) return {text, ""};
+  if (isTooLarge(session, file)) return {text, "it has more than " + formatBytes(kMostBytes)};
+  if (!session.script()) return {text, "it cannot be read"};
+  Rounds rounds(session, file);
   rounds.mend(kMostOfFix);
-  return rounds.last().empty() ? std::string(text) : withBreaksOf(text, rounds.last());
+  if (rounds.last().empty()) return {text, "none of its errors has an edit that --fix makes"};
+  std::string mended = withBreaksOf(text, rounds.last());
+  return {mended, mended == text ? "what its edits make of it cannot be read" : ""};
 }
 
 }  // namespace tenc::tool

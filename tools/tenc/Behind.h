@@ -1,5 +1,6 @@
 // What only shows once other errors are mended is reported together with them.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "tools/tenc/Session.h"
@@ -11,7 +12,15 @@ namespace tenc::tool {
 /// user's text, and the edits together make that script. Otherwise nothing changes. Where values live is looked at
 /// afterwards: which of them are apart depends on the edit that was chosen for others.
 void reportBehind(Session& session);
-/// The script after these edits, also where errors without an edit are left.
-std::string mendedScript(Session& session);
+
+/// How many errors of the script have an edit of it that `mendedScript` makes.
+size_t mendableErrors(Session& session);
+
+struct MendedScript {
+  std::string text;
+  std::string why;  ///< no edit was made, where there are errors; "" otherwise
+};
+/// The file after these edits, also where errors without an edit are left.
+MendedScript mendedScript(Session& session, uint32_t file);
 
 }  // namespace tenc::tool

@@ -34,13 +34,14 @@ int fixed(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
   lowerInput(session, line, *file);
   if (session.internalError()) return finish(session, line);
-  const std::string text = mendedScript(session);
+  auto [text, why] = mendedScript(session, *file);
+  const bool changes = text != session.sources().file(*file).text();
   CommandLine rest = line;
   rest.fix = false;
   if (line.input == "-" || line.code) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     rest.code = text;
-  } else if (text != session.sources().file(*file).text()) {
+  } else if (changes) {
     std::string error;
     if (!writeWhole(line.input, text, error)) {
       session.diags().report(Code::E0503, {}, "cannot write " + line.input + ": " + error);
@@ -49,7 +50,12 @@ int fixed(Session& session, const CommandLine& line) {
     std::printf("%s was changed\n", line.input.c_str());
   }
   Session again(session.options());
-  return checkCommand(again, rest);
+  const int status = checkCommand(again, rest);
+  if (!changes && why.empty() && status == static_cast<int>(Outcome::CompileError))
+    why = "where values live is left to you";
+  if (!why.empty() && !line.jsonDiagnostics)
+    std::fprintf(stderr, "\n%s is not changed: %s\n", line.code ? "the text" : line.input.c_str(), why.c_str());
+  return status;
 }
 
 }  // namespace

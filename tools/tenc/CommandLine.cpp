@@ -1,6 +1,7 @@
 #include "tools/tenc/CommandLine.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -13,6 +14,18 @@
 #include "tools/tenc/Saved.h"
 
 namespace tenc::tool {
+
+std::string shellWord(std::string_view word) {
+  const auto isPlain = [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return std::isalnum(u) != 0 || u >= 0x80 || std::string_view("_-./+,:=@%").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), isPlain)) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 namespace {
 
 std::string didYouMean(const std::string& word) { return word.empty() ? "" : "; did you mean " + word + "?"; }
@@ -182,7 +195,8 @@ class Reader {
     }
     if (!haveCommand_ && haveInput_ && c_.input.find_first_of("./") == std::string::npos)
       return fail(noCommand(c_.input));
-    if (!haveCommand_ && command) return fail("the command comes first: `tenc " + word + " " + c_.input + "`");
+    if (!haveCommand_ && command)
+      return fail("the command comes first: `tenc " + word + " " + shellWord(c_.input) + "`");
     if (optional_ != nullptr)
       return fail("`" + word + "` is not a value of --" + std::string(optional_->name) + ", which takes " +
                   std::string(optional_->value) + asParameter(optional_->name, word));
@@ -244,8 +258,8 @@ class Reader {
   bool fitsSavedProgram() {
     if (c_.code || !isSavedProgram(c_.input)) return true;
     if (c_.command != Command::Run)
-      return fail(c_.input + " is a compiled program, which `tenc " + c_.input + "` runs; `" + commandText() +
-                  "` takes the script");
+      return fail(c_.input + " is a compiled program, which `tenc " + shellWord(c_.input) + "` runs; `" +
+                  commandText() + "` takes the script");
     constexpr std::string_view kOfCompiling[] = {"emit", "passes",  "engine",    "device", "default-device",
                                                  "fp",   "no-fuse", "transfers", "debug",  "target"};
     for (const Option* o : given_) {

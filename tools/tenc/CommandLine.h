@@ -48,6 +48,9 @@ std::string commandsWith(std::string_view name);
 /// The option that was meant by `--name`, which is none; empty where none is near.
 std::string nearestOption(std::string_view name);
 
+/// A word as a shell wants it to be typed, quoted where it must be.
+std::string shellWord(std::string_view word);
+
 std::string usage();
 /// How one command is used, with the options that it alone takes.
 std::string usage(Command command);

@@ -133,18 +133,6 @@ frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t
   return session.lower(*tree);
 }
 
-namespace {
-/// Whether several errors of the script have edits, which one would not like to type.
-bool canFix(Session& session) {
-  constexpr std::ptrdiff_t kSeveral = 3;
-  if (!session.script() || session.options().session) return false;
-  return std::ranges::count_if(session.diags().all(), [](const Diagnostic& d) {
-           return d.severity() == Severity::Error &&
-                  std::ranges::any_of(d.helps, [](const Help& h) { return !h.edits.empty(); });
-         }) >= kSeveral;
-}
-}  // namespace
-
 void flushDiagnostics(Session& session, const CommandLine& line) {
   if (session.diags().all().empty()) return;
   if (!session.diags().ok() && !session.internalError()) {
@@ -157,8 +145,9 @@ void flushDiagnostics(Session& session, const CommandLine& line) {
   const std::string text = line.jsonDiagnostics ? renderJson(session.diags(), session.sources())
                                                 : render(session.diags(), session.sources(), options);
   std::fwrite(text.data(), 1, text.size(), stderr);
-  if (!line.jsonDiagnostics && !line.code && isatty(STDERR_FILENO) && canFix(session))
-    std::fprintf(stderr, "\n`tenc check --fix %s` makes these edits\n", line.input.c_str());
+  constexpr size_t kSeveral = 3;  // which one would not like to type
+  if (!line.jsonDiagnostics && !line.code && isatty(STDERR_FILENO) && mendableErrors(session) >= kSeveral)
+    std::fprintf(stderr, "\n`tenc check --fix %s` makes these edits\n", shellWord(line.input).c_str());
   session.diags().clear();
 }
 
