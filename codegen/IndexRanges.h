@@ -75,6 +75,7 @@ class IndexRanges {
   Ends boundsOf(const Sum& whole);
   Range computeSum(const ir::Value* v, Range known);
   Range computeDivision(const ir::Op& op, Range all);
+  Range computeIncreased(const ir::Op& op);
   std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);
   std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "codegen/IndexRanges.h"
 #include "ir/Loops.h"
@@ -277,9 +278,23 @@ std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<
   return after;
 }
 
+namespace {
+
+/// The extents of the dims that a region indexes: what counts places ends there.
+void findExtents(const ir::Region& region, std::set<int64_t>& extents) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter)
+      for (const int64_t axis : op->intsAttr("axes"))
+        extents.insert(op->operand(0)->type.shape[static_cast<size_t>(axis)]);
+    for (const auto& inner : op->regions) findExtents(*inner, extents);
+  }
+}
+
+}  // namespace
+
 /// What each trip begins with is what the loop begins with or what a trip leaves that began so: ranges grow until no
-/// trip leaves them. Ends that go on growing go to what may still be squared, then as far as the dtype; what no trip
-/// needs of that is left out again.
+/// trip leaves them. Ends that go on growing go to the next extent, to what may still be squared, then as far as the
+/// dtype; what no trip needs of that is left out again.
 void IndexRanges::bindLoop(const ir::Op& loop) {
   constexpr int kPatience = 2, kMostRounds = 8, kDeepest = 3;
   constexpr int64_t kFar = int64_t{1} << 31;
@@ -291,6 +306,12 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
     all.push_back(ofDtype(v->type.dtype));
     start.push_back(ir::isFloat(v->type.dtype) ? all.back() : of(v));
   }
+  std::set<int64_t> extents;
+  for (const auto& region : loop.regions) findExtents(*region, extents);
+  const auto further = [&](int64_t most, int round) {
+    const auto extent = extents.lower_bound(most);
+    return extent != extents.end() && round < kMostRounds - 4 ? *extent : kFar;
+  };
   std::vector<Range> now = start;
   ++loops_;
   for (int round = 0; round <= kMostRounds; ++round) {
@@ -304,7 +325,8 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
       if (round >= kPatience && next.least < now[i].least)
         next.least = next.least > -kFar && round < kMostRounds - 2 ? std::max(-kFar, all[i].least) : all[i].least;
       if (round >= kPatience && next.most > now[i].most)
-        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(kFar, all[i].most) : all[i].most;
+        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(further(next.most, round), all[i].most)
+                                                                : all[i].most;
       now[i] = next;
     }
     if (same) break;
@@ -351,6 +373,7 @@ void IndexRanges::results(const ir::Op& op) {
   for (size_t side = 0; side < 2; ++side) {
     const Scope scope(*this);
     assumeCondition(op.operand(0), side == 0);
+    assumeChecked(*op.regions[side]);
     for (const ir::Value* v : op.regions[side]->terminator()->operands()) sides[side].push_back(of(v));
   }
   for (size_t i = 0; i < op.results.size(); ++i) set(op.result(i), joined(sides[0][i], sides[1][i]));
