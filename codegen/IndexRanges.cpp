@@ -177,6 +177,21 @@ std::optional<Range> IndexRanges::computeElements(const ir::Op& op) {
   }
 }
 
+/// Of `a - b` where a condition around has compared the two.
+Range IndexRanges::computeDistance(const ir::Op& op, Range known) {
+  const Range a = of(op.operand(0)), b = of(op.operand(1));
+  const bool mayWrap = __int128{a.least} - b.most < kAll.least || __int128{a.most} - b.least > kAll.most;
+  if (mayWrap) return known;
+  for (const Order& order : orders_) {
+    const int64_t least = order.isStrict ? 1 : 0;
+    if (op.operand(0) == order.more && op.operand(1) == order.less && known.most >= least)
+      known.least = std::max(known.least, least);
+    if (op.operand(0) == order.less && op.operand(1) == order.more && known.least <= -least)
+      known.most = std::min(known.most, -least);
+  }
+  return known;
+}
+
 Range IndexRanges::compute(const ir::Value* v) {
   const DType t = v->type.dtype;
   if (ir::isFloat(t)) return ofDtype(t);
@@ -202,7 +217,7 @@ Range IndexRanges::compute(const ir::Value* v) {
     case OpKind::Sub: {
       Range a = operand(0), b = operand(1);
       const Range r = within(t, __int128{a.least} - b.most, __int128{a.most} - b.least);
-      return t == DType::I64 && v->type.rank() == 0 ? computeSum(v, r) : r;
+      return t == DType::I64 && v->type.rank() == 0 ? computeDistance(*op, computeSum(v, r)) : r;
     }
     case OpKind::Mul: {
       Range a = operand(0), b = operand(1);

@@ -34,6 +34,7 @@ IndexRanges::Scope::~Scope() {
       r_.known_.erase(v);
     r_.changes_.pop_back();
   }
+  r_.orders_.resize(orders_);
   --r_.scopes_;
 }
 
@@ -158,6 +159,20 @@ std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
   return least;
 }
 
+/// What is known of distances that have been computed already is brought up to date.
+void IndexRanges::assumeOrder(const ir::Value* less, const ir::Value* more, bool isStrict) {
+  if (scopes_ == 0 || less->type.dtype != ir::DType::I64 || more->type.dtype != ir::DType::I64) return;
+  if (ir::constantScalar(less) || ir::constantScalar(more)) return;  // then ranges say as much
+  orders_.push_back({less, more, isStrict});
+  for (const auto& use : less->uses) {
+    const ir::Op& op = *use.user;
+    if (op.kind != OpKind::Sub || op.operandCount() != 2) continue;
+    const bool holdsBoth = op.operand(0) == more || op.operand(1) == more;
+    const auto known = known_.find(op.result());
+    if (holdsBoth && known != known_.end()) set(op.result(), computeDistance(op, known->second));
+  }
+}
+
 void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
   const ir::Value *a = op.operand(0), *b = op.operand(1);
   if (!isOrdered(a) || !isOrdered(b)) return;
@@ -177,6 +192,7 @@ void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
     kind = kind == OpKind::Gt ? OpKind::Lt : OpKind::Le;
   }
   const Range x = of(a), y = of(b);
+  if (kind == OpKind::Lt || kind == OpKind::Le) assumeOrder(a, b, kind == OpKind::Lt);
   switch (kind) {
     case OpKind::Lt:
       if (y.most > kLeast) assume(a, {kLeast, y.most - 1});
@@ -256,6 +272,15 @@ void IndexRanges::enterBody(const ir::Op& loop) {
   assumeChecked(head);
   assumeCondition(head.terminator()->operand(0), true);
   for (size_t i = 0; i < head.args.size(); ++i) set(body.args[i].get(), of(head.args[i].get()));
+  const auto inBody = [&](const ir::Value* v) {
+    const auto arg = std::ranges::find_if(head.args, [&](const auto& a) { return a.get() == v; });
+    return arg == head.args.end() ? v : body.args[static_cast<size_t>(arg - head.args.begin())].get();
+  };
+  for (size_t i = 0, n = orders_.size(); i < n; ++i) {
+    const Order order = orders_[i];
+    if (inBody(order.less) != order.less || inBody(order.more) != order.more)
+      assumeOrder(inBody(order.less), inBody(order.more), order.isStrict);
+  }
 }
 
 /// What a trip leaves that finds what it is given in these ranges.
