@@ -13,24 +13,21 @@ Value* NativeEmitter::greatest(Value* base, const ir::Type& t, int64_t least) {
   const auto many = static_cast<int64_t>(kMany), count = t.size();
   llvm::Type* one = memory(t.dtype);
   const auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t.dtype)));
-  const auto further = [&](llvm::Type* type) {
-    return [&, type](Value* i, const Values& so) -> Values {
-      Value* read = b_.CreateAlignedLoad(type, b_.CreateGEP(one, base, i), align);
-      Value* from = llvm::ConstantInt::getSigned(type, least);
-      return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, so[0], b_.CreateSub(read, from))};
-    };
+  const auto further = [&](llvm::Type* type, Value* i, Value* most) {
+    Value* read = b_.CreateAlignedLoad(type, b_.CreateGEP(one, base, i), align);
+    Value* from = llvm::ConstantInt::getSigned(type, least);
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most, b_.CreateSub(read, from));
   };
   const auto at = [&](int64_t i) { return b_.getInt64(static_cast<uint64_t>(i)); };
-  Value* most = llvm::ConstantInt::get(one, 0);
-  const int64_t whole = count / many * many;
-  if (whole != 0) {
-    auto* several = llvm::FixedVectorType::get(one, kMany);
-    Value* start = llvm::Constant::getNullValue(several);
-    most = b_.CreateIntMaxReduce(emitLoop(b_, at(0), at(whole), many, {start}, further(several))[0],
-                                 /*IsSigned=*/false);
-  }
-  if (whole == count) return most;
-  return emitLoop(b_, at(whole), at(count), 1, {most}, further(one))[0];
+  const auto all = [&](llvm::Type* type, int64_t step) {
+    return emitLoop(b_, at(0), at(count / step * step), step, {llvm::Constant::getNullValue(type)},
+                    [&](Value* i, const Values& so) -> Values { return {further(type, i, so[0])}; })[0];
+  };
+  if (count < many) return all(one, 1);
+  auto* several = llvm::FixedVectorType::get(one, kMany);
+  Value* most = all(several, many);
+  if (count % many != 0) most = further(several, at(count - many), most);  // some of them again
+  return b_.CreateIntMaxReduce(most, /*IsSigned=*/false);
 }
 
 /// Goes on where all elements are in range, and knows it from here on.
