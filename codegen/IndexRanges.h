@@ -94,7 +94,7 @@ class IndexRanges {
   std::unordered_map<const ir::Value*, Range> known_;
   std::unordered_map<const ir::Op*, std::vector<Range>> carried_;           ///< of loops that are bound
   std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
-  std::vector<Order> orders_;  ///< of the scopes that are open
+  std::vector<Order> orders_;                                               ///< of the scopes that are open
   int scopes_ = 0, loops_ = 0;
   int left_ = 1 << 16;  ///< how many more values are looked into; then their dtypes are all that is known
 };
