@@ -7,8 +7,8 @@
 Needs numpy, and numba for that peer, which is left out where it is not installed. bench/native holds each workload as TL; in the .c
 files as C with `restrict` pointers, which clang compiles with -O2 and with -O3, both for this processor; and in the .py files for
 Numba, without fastmath. Inputs come from seed 0. The results must be the same bits before anything is timed. Then
-rounds are interleaved: each peer for some time, tenc's `bench` block as long, in its own process, all on one thread; figures are
-medians over the rounds of each round's median. With --least they are least times, which say more on a machine that has other
+rounds are interleaved: each peer for some time, tenc's `bench` block as long, in its own process, all on one thread, each in batches of
+about 20 ms whose means count; figures are medians over the rounds of each round's median. With --least they are least times, which say more on a machine that has other
 work. `ratio` is the fastest peer's time divided by tenc's. --check fails where a ratio
 is below 1.0, the geometric mean below 1.1, or a loop with a `break` slower than the same test in the condition.
 """
@@ -138,6 +138,20 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
 def median(values): return min(values) if A.least else sorted(values)[len(values) // 2]
 
 
+def mean(function, runs):
+    """Of some calls, in ms."""
+    start = time.perf_counter()
+    for _ in range(runs): function()
+    return (time.perf_counter() - start) / runs * 1e3
+
+
+def batches(function):
+    """Means of about 20 ms each, as those of `tenc bench`."""
+    once = max(1e-4, mean(function, 1))
+    runs = min(max(int(20 / once), 1), 1000)
+    return [mean(function, runs) for _ in range(min(max(int(A.seconds * 1e3 / (once * runs)), 5), 101))]
+
+
 def clang_versions(folder):
     """The C versions as functions of a workload's name, which take the arrays and the result."""
     made = {}
@@ -185,12 +199,7 @@ def run(name, peers, folder):
     times = [[] for _ in range(len(functions) + 1)]
     for _ in range(A.rounds):
         for function, all_ in zip(functions.values(), times):
-            some, end = [], time.perf_counter() + A.seconds
-            while time.perf_counter() < end:
-                start = time.perf_counter()
-                function()
-                some.append((time.perf_counter() - start) * 1e3)
-            all_.append(median(some))
+            all_.append(median(batches(function)))
         r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", str(A.seconds), "--threads", str(A.threads), "--dir", folder],
                            capture_output=True, text=True)
         times[-1].append(json.loads(r.stdout.splitlines()[-1])["min_ms" if A.least else "median_ms"])
@@ -218,13 +227,13 @@ def main():
             ratio = f"{ratios[name]:.2f}" if measured else ""
             print(f"| {name} | {' | '.join(f'{t:.3f}' if t == t else '' for t in r)} | {ratio} |", flush=True)
     if not ratios: return failed
-    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    overall = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     behind = [name for name, ratio in ratios.items() if ratio < 1.0]
-    print(f"\nGeometric mean {mean:.2f} of {len(ratios)} loops; {len(behind)} below 1.0.")
+    print(f"\nGeometric mean {overall:.2f} of {len(ratios)} loops; {len(behind)} below 1.0.")
     if not A.check: return failed
     slower = "mandelbrot" in ours and "mandelbrot_while" in ours and ours["mandelbrot"] > 1.03 * ours["mandelbrot_while"]
     if slower: print("The loop with a `break` is slower than the one with the test in its condition.")
-    return failed or bool(behind) or mean < 1.1 or slower
+    return failed or bool(behind) or overall < 1.1 or slower
 
 
 if __name__ == "__main__": sys.exit(main())

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "codegen/Kernel.h"
 #include "ir/Loops.h"
@@ -36,6 +37,8 @@ Range within(DType t, __int128 least, __int128 most) {
   if (least < r.least || most > r.most) return r;
   return {static_cast<int64_t>(least), static_cast<int64_t>(most)};
 }
+
+bool isScalar(const ir::Value* v) { return v->type.rank() == 0; }
 
 std::optional<int64_t> constant(const ir::Value* v) {
   auto c = ir::constantScalar(v);
@@ -122,6 +125,26 @@ Range IndexRanges::computeDivision(const ir::Op& op, Range all) {
   }
 }
 
+/// Of an element that grows: what is known of it where it was read, also by a condition around, is known here.
+Range IndexRanges::computeIncreased(const ir::Op& op) {
+  const ir::Value* tensor = op.operand(0);
+  const Range before = of(tensor), by = of(op.operand(1));
+  Range there = before;
+  for (const auto& use : tensor->uses) {
+    const ir::Op& read = *use.user;
+    if (read.kind != OpKind::Gather || read.intsAttr("axes") != op.intsAttr("axes")) continue;
+    if (use.operand != 0 ||
+        !std::ranges::equal(std::span(read.operands()).subspan(1), std::span(op.operands()).subspan(2)))
+      continue;
+    const auto known = known_.find(read.result());
+    if (known == known_.end()) continue;
+    there = {std::max(there.least, known->second.least), std::min(there.most, known->second.most)};
+  }
+  if (there.least > there.most) there = before;
+  const Range after = within(tensor->type.dtype, __int128{there.least} + by.least, __int128{there.most} + by.most);
+  return {std::min(before.least, after.least), std::max(before.most, after.most)};
+}
+
 /// Of ops that move elements or put some into a tensor: what it holds is what they are given.
 std::optional<Range> IndexRanges::computeElements(const ir::Op& op) {
   const auto both = [&] {
@@ -141,6 +164,10 @@ std::optional<Range> IndexRanges::computeElements(const ir::Op& op) {
     case OpKind::DynamicUpdate: return both();
     case OpKind::Scatter:
       if (op.stringAttr("mode") == "set") return both();
+      // One element: several might be added to the same place.
+      if (op.stringAttr("mode") == "add" && std::ranges::all_of(std::span(op.operands()).subspan(1), isScalar) &&
+          op.operandCount() == 2 + op.operand(0)->type.shape.size())
+        return computeIncreased(op);
       return std::nullopt;
     case OpKind::Iota: {
       const int64_t extent = op.result()->type.shape[static_cast<size_t>(op.intAttr("axis"))];
@@ -148,6 +175,21 @@ std::optional<Range> IndexRanges::computeElements(const ir::Op& op) {
     }
     default: return std::nullopt;
   }
+}
+
+/// Of `a - b` where a condition around has compared the two.
+Range IndexRanges::computeDistance(const ir::Op& op, Range known) {
+  const Range a = of(op.operand(0)), b = of(op.operand(1));
+  const bool mayWrap = __int128{a.least} - b.most < kAll.least || __int128{a.most} - b.least > kAll.most;
+  if (mayWrap) return known;
+  for (const Order& order : orders_) {
+    const int64_t least = order.isStrict ? 1 : 0;
+    if (op.operand(0) == order.more && op.operand(1) == order.less && known.most >= least)
+      known.least = std::max(known.least, least);
+    if (op.operand(0) == order.less && op.operand(1) == order.more && known.least <= -least)
+      known.most = std::min(known.most, -least);
+  }
+  return known;
 }
 
 Range IndexRanges::compute(const ir::Value* v) {
@@ -175,7 +217,7 @@ Range IndexRanges::compute(const ir::Value* v) {
     case OpKind::Sub: {
       Range a = operand(0), b = operand(1);
       const Range r = within(t, __int128{a.least} - b.most, __int128{a.most} - b.least);
-      return t == DType::I64 && v->type.rank() == 0 ? computeSum(v, r) : r;
+      return t == DType::I64 && v->type.rank() == 0 ? computeDistance(*op, computeSum(v, r)) : r;
     }
     case OpKind::Mul: {
       Range a = operand(0), b = operand(1);

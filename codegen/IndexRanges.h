@@ -54,20 +54,27 @@ class IndexRanges {
   /// A part of the code that does not always run: what is learned there is forgotten at its end.
   class Scope {
    public:
-    explicit Scope(IndexRanges& r) : r_(r), start_(r.changes_.size()) { ++r_.scopes_; }
+    explicit Scope(IndexRanges& r) : r_(r), start_(r.changes_.size()), orders_(r.orders_.size()) { ++r_.scopes_; }
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     IndexRanges& r_;
-    size_t start_;
+    size_t start_, orders_;
   };
 
  private:
   void set(const ir::Value* v, std::optional<Range> r);
   void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
+  /// Two i64 of which one is known to be less than the other, or no more.
+  struct Order {
+    const ir::Value *less, *more;
+    bool isStrict;
+  };
+  void assumeOrder(const ir::Value* less, const ir::Value* more, bool isStrict);
+  Range computeDistance(const ir::Op& op, Range known);
   struct Sum;
   using Ends = std::pair<__int128, __int128>;
   Ends endsOf(const Sum& sum);
@@ -75,6 +82,7 @@ class IndexRanges {
   Ends boundsOf(const Sum& whole);
   Range computeSum(const ir::Value* v, Range known);
   Range computeDivision(const ir::Op& op, Range all);
+  Range computeIncreased(const ir::Op& op);
   std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);
   std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);
@@ -86,6 +94,7 @@ class IndexRanges {
   std::unordered_map<const ir::Value*, Range> known_;
   std::unordered_map<const ir::Op*, std::vector<Range>> carried_;           ///< of loops that are bound
   std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
+  std::vector<Order> orders_;                                               ///< of the scopes that are open
   int scopes_ = 0, loops_ = 0;
   int left_ = 1 << 16;  ///< how many more values are looked into; then their dtypes are all that is known
 };

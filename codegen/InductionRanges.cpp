@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "codegen/IndexRanges.h"
 #include "ir/Loops.h"
@@ -33,6 +34,7 @@ IndexRanges::Scope::~Scope() {
       r_.known_.erase(v);
     r_.changes_.pop_back();
   }
+  r_.orders_.resize(orders_);
   --r_.scopes_;
 }
 
@@ -157,6 +159,20 @@ std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
   return least;
 }
 
+/// What is known of distances that have been computed already is brought up to date.
+void IndexRanges::assumeOrder(const ir::Value* less, const ir::Value* more, bool isStrict) {
+  if (scopes_ == 0 || less->type.dtype != ir::DType::I64 || more->type.dtype != ir::DType::I64) return;
+  if (ir::constantScalar(less) || ir::constantScalar(more)) return;  // then ranges say as much
+  orders_.push_back({less, more, isStrict});
+  for (const auto& use : less->uses) {
+    const ir::Op& op = *use.user;
+    if (op.kind != OpKind::Sub || op.operandCount() != 2) continue;
+    const bool holdsBoth = op.operand(0) == more || op.operand(1) == more;
+    const auto known = known_.find(op.result());
+    if (holdsBoth && known != known_.end()) set(op.result(), computeDistance(op, known->second));
+  }
+}
+
 void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
   const ir::Value *a = op.operand(0), *b = op.operand(1);
   if (!isOrdered(a) || !isOrdered(b)) return;
@@ -176,6 +192,7 @@ void IndexRanges::assumeComparison(const ir::Op& op, bool holds) {
     kind = kind == OpKind::Gt ? OpKind::Lt : OpKind::Le;
   }
   const Range x = of(a), y = of(b);
+  if (kind == OpKind::Lt || kind == OpKind::Le) assumeOrder(a, b, kind == OpKind::Lt);
   switch (kind) {
     case OpKind::Lt:
       if (y.most > kLeast) assume(a, {kLeast, y.most - 1});
@@ -255,6 +272,15 @@ void IndexRanges::enterBody(const ir::Op& loop) {
   assumeChecked(head);
   assumeCondition(head.terminator()->operand(0), true);
   for (size_t i = 0; i < head.args.size(); ++i) set(body.args[i].get(), of(head.args[i].get()));
+  const auto inBody = [&](const ir::Value* v) {
+    const auto arg = std::ranges::find_if(head.args, [&](const auto& a) { return a.get() == v; });
+    return arg == head.args.end() ? v : body.args[static_cast<size_t>(arg - head.args.begin())].get();
+  };
+  for (size_t i = 0, n = orders_.size(); i < n; ++i) {
+    const Order order = orders_[i];
+    if (inBody(order.less) != order.less || inBody(order.more) != order.more)
+      assumeOrder(inBody(order.less), inBody(order.more), order.isStrict);
+  }
 }
 
 /// What a trip leaves that finds what it is given in these ranges.
@@ -277,9 +303,23 @@ std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<
   return after;
 }
 
+namespace {
+
+/// The extents of the dims that a region indexes: what counts places ends there.
+void findExtents(const ir::Region& region, std::set<int64_t>& extents) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter)
+      for (const int64_t axis : op->intsAttr("axes"))
+        extents.insert(op->operand(0)->type.shape[static_cast<size_t>(axis)]);
+    for (const auto& inner : op->regions) findExtents(*inner, extents);
+  }
+}
+
+}  // namespace
+
 /// What each trip begins with is what the loop begins with or what a trip leaves that began so: ranges grow until no
-/// trip leaves them. Ends that go on growing go to what may still be squared, then as far as the dtype; what no trip
-/// needs of that is left out again.
+/// trip leaves them. Ends that go on growing go to the next extent, to what may still be squared, then as far as the
+/// dtype; what no trip needs of that is left out again.
 void IndexRanges::bindLoop(const ir::Op& loop) {
   constexpr int kPatience = 2, kMostRounds = 8, kDeepest = 3;
   constexpr int64_t kFar = int64_t{1} << 31;
@@ -291,6 +331,12 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
     all.push_back(ofDtype(v->type.dtype));
     start.push_back(ir::isFloat(v->type.dtype) ? all.back() : of(v));
   }
+  std::set<int64_t> extents;
+  for (const auto& region : loop.regions) findExtents(*region, extents);
+  const auto further = [&](int64_t most, int round) {
+    const auto extent = extents.lower_bound(most);
+    return extent != extents.end() && round < kMostRounds - 4 ? *extent : kFar;
+  };
   std::vector<Range> now = start;
   ++loops_;
   for (int round = 0; round <= kMostRounds; ++round) {
@@ -304,7 +350,8 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
       if (round >= kPatience && next.least < now[i].least)
         next.least = next.least > -kFar && round < kMostRounds - 2 ? std::max(-kFar, all[i].least) : all[i].least;
       if (round >= kPatience && next.most > now[i].most)
-        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(kFar, all[i].most) : all[i].most;
+        next.most = next.most < kFar && round < kMostRounds - 2 ? std::min(further(next.most, round), all[i].most)
+                                                                : all[i].most;
       now[i] = next;
     }
     if (same) break;
@@ -351,6 +398,7 @@ void IndexRanges::results(const ir::Op& op) {
   for (size_t side = 0; side < 2; ++side) {
     const Scope scope(*this);
     assumeCondition(op.operand(0), side == 0);
+    assumeChecked(*op.regions[side]);
     for (const ir::Value* v : op.regions[side]->terminator()->operands()) sides[side].push_back(of(v));
   }
   for (size_t i = 0; i < op.results.size(); ++i) set(op.result(i), joined(sides[0][i], sides[1][i]));

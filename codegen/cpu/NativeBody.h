@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/HeldIndices.h"
 #include "codegen/cpu/NativeElements.h"
 #include "codegen/cpu/Schedule.h"
 
@@ -19,8 +20,9 @@ class NativeEmitter : NativeElements {
   NativeEmitter(const Kernel& kernel, llvm::Module& module, bool contract, const NativeLoop& loop)
       : NativeElements(kernel, module), contract_(contract), shared_(loop.shared) {}
 
-  /// "" or why there is no code.
-  std::string emit(const std::string& name);
+  /// "" or why there is no code. Where an element of `indices` is not in its range, `otherwise` does all.
+  std::string emit(const std::string& name, const std::vector<HeldIndices>& indices = {},
+                   llvm::Function* otherwise = nullptr);
 
  private:
   using Slots = std::vector<NativeValue>;
@@ -44,6 +46,9 @@ class NativeEmitter : NativeElements {
     std::optional<Scalar> apart = std::nullopt;  ///< the trip at this value is a part of its own
     std::vector<const ir::Op*> unchanged = {};   ///< reads that give the same in all trips of a part
   };
+  void takeIndices(const std::vector<HeldIndices>& indices, const std::vector<llvm::Value*>& buffers,
+                   llvm::Function* otherwise);
+  llvm::Value* greatest(llvm::Value* base, const ir::Type& t, int64_t least);
   void body(const ir::Region& region);
   void emitOp(const ir::Op& op);
   void markExact(const ir::Op& op, const std::vector<Scalar>& args, llvm::Value* result);

@@ -24,7 +24,8 @@ Value* NativeEmitter::byPowerOf2(const ir::Op& op, Scalar a) {
   if (op.kind == OpKind::Mod) return LlvmScalars::value(a & (by - 1));
   if (op.kind != OpKind::FloorDiv) return nullptr;
   const uint64_t n = llvm::Log2_64(by);
-  return LlvmScalars::value(ir::isSigned(divisor->dtype) ? ashr(a, n) : lshr(a, n));
+  const bool isSigned = ir::isSigned(divisor->dtype) && ranges_.of(op.operand(0)).least < 0;
+  return LlvmScalars::value(isSigned ? ashr(a, n) : lshr(a, n));
 }
 
 Scalar NativeEmitter::divide(const ir::Op& op, Scalar a, Scalar b) {

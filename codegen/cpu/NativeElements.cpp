@@ -1,5 +1,7 @@
 #include "codegen/cpu/NativeElements.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/Loops.h"
 #include "ir/HiddenDims.h"
@@ -141,6 +143,19 @@ Value* NativeElements::offset(Value* base, ir::DType t, Scalar at, int64_t strid
   return b_.CreateGEP(memory(t), base, steps);
 }
 
+/// Tells LLVM what a tensor holds.
+void NativeElements::markRange(const ir::Op& op) {
+  auto* load = llvm::dyn_cast_or_null<llvm::LoadInst>(slots_[op.result()].element);
+  const ir::DType t = op.result()->type.dtype;
+  if (load == nullptr || !ir::isInt(t) || (!ir::isSigned(t) && ir::byteSize(t) == 8)) return;
+  const Range held = ranges_.of(op.operand(0)), all = ofDtype(t);
+  if (held.least <= all.least && held.most >= all.most) return;
+  const auto bits = static_cast<unsigned>(8 * ir::byteSize(t));
+  const auto end = [&](int64_t i) { return llvm::APInt(bits, static_cast<uint64_t>(i), /*isSigned=*/true); };
+  load->setMetadata(llvm::LLVMContext::MD_range,
+                    llvm::MDBuilder(b_.getContext()).createRange(end(held.least), end(held.most) + 1));
+}
+
 void NativeElements::gather(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
   NativeValue slot = slots_[x];
@@ -159,6 +174,7 @@ void NativeElements::gather(const ir::Op& op) {
     if (!dropped[d]) strides.push_back(slot.strides[d]);
   slot.strides = strides;
   bind(op.result(), slot);
+  markRange(op);
 }
 
 void NativeElements::dynamicSlice(const ir::Op& op) {

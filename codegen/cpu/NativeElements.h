@@ -22,6 +22,7 @@ class NativeElements : protected NativeValues {
     IndexRanges::Scope ranges;
   };
 
+  void markRange(const ir::Op& op);
   void knowChecked(const ir::Value* v, const ir::Value* same);
   void gather(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);

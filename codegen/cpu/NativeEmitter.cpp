@@ -1,5 +1,8 @@
 // The ops of native loops, one after the other.
+#include <algorithm>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
@@ -14,7 +17,8 @@ namespace tenc::codegen::cpu {
 using ir::OpKind;
 using llvm::Value;
 
-std::string NativeEmitter::emit(const std::string& name) {
+std::string NativeEmitter::emit(const std::string& name, const std::vector<HeldIndices>& indices,
+                                llvm::Function* otherwise) {
   const ir::Op& fused = *kernel_.native;
   const ir::Region& region = *fused.regions[0];
   function_ = createKernelFunction(module_, name);
@@ -33,6 +37,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   faults_ = faultNumbers(fused);
 
   ranges_.assumeHeld(kernel_);
+  if (!indices.empty()) takeIndices(indices, args.buffers, otherwise);
   for (size_t i = 0; i < kernel_.scalarOperand.size(); ++i) {
     const ir::Value* v = region.args[kernel_.scalarOperand[i]].get();
     slots_[v] = element(s_->fromMemory(args.scalars[i], v->type.dtype));
@@ -79,19 +84,26 @@ void NativeEmitter::body(const ir::Region& region) {
 
 /// Tells LLVM where an operation cannot wrap, so that it sees through indices and ends of loops.
 void NativeEmitter::markExact(const ir::Op& op, const std::vector<Scalar>& args, Value* result) {
-  const bool adds = op.kind == OpKind::Add;
-  if (!adds && op.kind != OpKind::Sub) return;
+  const bool adds = op.kind == OpKind::Add, subtracts = op.kind == OpKind::Sub;
+  if (!adds && !subtracts && op.kind != OpKind::Mul) return;
   auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result);
   // What is folded may be another instruction.
-  if (made == nullptr || made->getOpcode() != (adds ? llvm::Instruction::Add : llvm::Instruction::Sub) ||
-      made->getOperand(0) != LlvmScalars::value(args[0]) || made->getOperand(1) != LlvmScalars::value(args[1]))
+  const auto opcode = adds ? llvm::Instruction::Add : subtracts ? llvm::Instruction::Sub : llvm::Instruction::Mul;
+  if (made == nullptr || made->getOpcode() != opcode || made->getOperand(0) != LlvmScalars::value(args[0]) ||
+      made->getOperand(1) != LlvmScalars::value(args[1]))
     return;
   const Range a = ranges_.of(op.operand(0)), b = ranges_.of(op.operand(1));
-  const __int128 least = adds ? __int128{a.least} + b.least : __int128{a.least} - b.most;
-  const __int128 most = adds ? __int128{a.most} + b.most : __int128{a.most} - b.least;
+  const __int128 products[] = {__int128{a.least} * b.least, __int128{a.least} * b.most, __int128{a.most} * b.least,
+                               __int128{a.most} * b.most};
+  const __int128 least = adds        ? __int128{a.least} + b.least
+                         : subtracts ? __int128{a.least} - b.most
+                                     : *std::ranges::min_element(products);
+  const __int128 most = adds        ? __int128{a.most} + b.most
+                        : subtracts ? __int128{a.most} - b.least
+                                    : *std::ranges::max_element(products);
   const bool exact = least >= std::numeric_limits<int64_t>::min() && most <= std::numeric_limits<int64_t>::max();
   made->setHasNoSignedWrap(exact);
-  made->setHasNoUnsignedWrap(exact && adds && a.least >= 0 && b.least >= 0);
+  made->setHasNoUnsignedWrap(exact && !subtracts && a.least >= 0 && b.least >= 0);
 }
 
 void NativeEmitter::emitOp(const ir::Op& op) {
@@ -138,13 +150,32 @@ void NativeEmitter::emitOp(const ir::Op& op) {
 }
 
 std::string emitNativeLoop(const KernelToEmit& kernel, const NativeLoop& loop) {
-  std::string error = NativeEmitter(kernel.kernel, kernel.module, kernel.contract, loop).emit(kernel.name);
-  // What is half emitted must not reach the code generator.
-  if (!error.empty()) {
-    kernel.module.getFunction(kernel.name)->eraseFromParent();
-    return error;
+  // Each thread that runs a part of the trips would look through them all.
+  const auto indices =
+      loop.shared || kernel.level == Level::Quick ? std::vector<HeldIndices>{} : heldIndices(kernel.kernel);
+  const auto emit = [&](const std::string& name, llvm::Function* otherwise) -> std::pair<llvm::Function*, std::string> {
+    const bool takes = otherwise != nullptr;
+    std::string error = NativeEmitter(kernel.kernel, kernel.module, kernel.contract, loop)
+                            .emit(name, takes ? indices : std::vector<HeldIndices>{}, otherwise);
+    llvm::Function* f = kernel.module.getFunction(name);
+    if (error.empty()) return {f, error};
+    // What is half emitted must not reach the code generator.
+    f->eraseFromParent();
+    return {nullptr, error};
+  };
+  llvm::Function* otherwise = nullptr;
+  if (!indices.empty()) {
+    std::string error;
+    std::tie(otherwise, error) = emit(kernel.name + ".checked", nullptr);
+    if (otherwise == nullptr) return error;
+    // It ends in a fault, or counts from the end: not worth the time of the optimiser.
+    optimiseNative(*otherwise, kernel.machine, Level::Quick);
+    otherwise->setLinkage(llvm::GlobalValue::InternalLinkage);
+    otherwise->addFnAttr(llvm::Attribute::NoInline);
+    otherwise->addFnAttr(llvm::Attribute::OptimizeNone);
   }
-  optimiseNative(*kernel.module.getFunction(kernel.name), kernel.machine, kernel.level);
+  const auto [f, error] = emit(kernel.name, otherwise);
+  if (f != nullptr) optimiseNative(*f, kernel.machine, kernel.level);
   return error;
 }
 

@@ -37,7 +37,11 @@ void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(overLoops(llvm::IndVarSimplifyPass(), false));
   passes.addPass(overLoops(llvm::LoopIdiomRecognizePass(), false));  // counts of bits
   passes.addPass(overLoops(llvm::LoopDeletionPass(), false));
-  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));  // so that the loop around may be vectorised
+}
+
+/// Short loops as a whole, so that the loop around may be vectorised.
+void unroll(llvm::FunctionPassManager& passes) {
+  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
   passes.addPass(llvm::GVNPass());
   passes.addPass(overLoops(hoisting(), true));
 }
@@ -100,12 +104,16 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
+  keepShortVectors(f, analyses.functions);
+  llvm::FunctionPassManager unrolling;
+  unroll(unrolling);
+  unrolling.run(f, analyses.functions);
   interleave(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);
   carryElements(f, analyses.functions);
-  shortenRecurrences(f);
+  shortenRecurrences(f, machine);
   widenCarried(f);
   expandExtremes(f);
   keepRowsApart(f);

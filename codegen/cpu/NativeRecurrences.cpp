@@ -3,6 +3,7 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 #include "codegen/cpu/NativePasses.h"
@@ -11,10 +12,11 @@ namespace tenc::codegen::cpu {
 using llvm::Value;
 
 /// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
-/// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. Numbers
-/// with a sign go from trip to trip with that bit turned, and are compared as those without: a choice by the carry
-/// alone takes one cycle on Zen 5, one by sign and overflow, or by carry and zero, two.
-void shortenRecurrences(llvm::Function& f) {
+/// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. On Zen 5,
+/// a choice by the carry alone takes one cycle, one by sign and overflow, or by carry and zero, two: there numbers with
+/// a sign go from trip to trip with that bit turned, and are compared as those without.
+void shortenRecurrences(llvm::Function& f, const llvm::TargetMachine& machine) {
+  const bool turns = machine.getTargetCPU() == "znver5";
   namespace pm = llvm::PatternMatch;
   std::vector<llvm::SelectInst*> choices;
   for (llvm::BasicBlock& block : f)
@@ -43,9 +45,10 @@ void shortenRecurrences(llvm::Function& f) {
       if (!extreme->hasOneUse() || !carries(x) || x == y) continue;
       auto* carried = llvm::cast<llvm::PHINode>(x);
       llvm::IRBuilder<> b(s);
-      const llvm::APInt sign = isSigned ? llvm::APInt::getSignMask(bits) : llvm::APInt::getZero(bits);
-      auto turned = [&](Value* v) { return isSigned ? b.CreateXor(v, b.getInt(sign)) : v; };
-      if (isSigned) {  // the carried value, turned; turned back for all others that read it
+      const bool isTurned = isSigned && turns, comparesSigned = isSigned && !turns;
+      const llvm::APInt sign = isTurned ? llvm::APInt::getSignMask(bits) : llvm::APInt::getZero(bits);
+      auto turned = [&](Value* v) { return isTurned ? b.CreateXor(v, b.getInt(sign)) : v; };
+      if (isTurned) {  // the carried value, turned; turned back for all others that read it
         x = llvm::PHINode::Create(s->getType(), carried->getNumIncomingValues(), "", carried->getIterator());
         b.SetInsertPoint(carried->getParent(), carried->getParent()->getFirstInsertionPt());
         carried->replaceAllUsesWith(turned(x));
@@ -56,19 +59,22 @@ void shortenRecurrences(llvm::Function& f) {
         return b.CreateSelect(s->getCondition(), side == 1 ? other : elsewhere, side == 1 ? elsewhere : other, "", s);
       };
       // What nothing beats stands where the choice falls on the other side.
-      Value* bound = choose(b.getInt(isMax ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getZero(bits)));
+      const llvm::APInt most = comparesSigned ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+      const llvm::APInt least = comparesSigned ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
+      Value* bound = choose(b.getInt(isMax ? most : least));
       other = choose(turned(s->getOperand(3 - side)));
-      Value* beats = isMax ? b.CreateICmpULT(bound, x) : b.CreateICmpULT(x, bound);
+      const auto less = comparesSigned ? llvm::CmpInst::ICMP_SLT : llvm::CmpInst::ICMP_ULT;
+      Value* beats = isMax ? b.CreateICmp(less, bound, x) : b.CreateICmp(less, x, bound);
       Value* next = b.CreateSelect(beats, x, other, "", s);
       s->replaceAllUsesWith(turned(next));
-      for (unsigned i = 0; isSigned && i < carried->getNumIncomingValues(); ++i) {
+      for (unsigned i = 0; isTurned && i < carried->getNumIncomingValues(); ++i) {
         llvm::BasicBlock* from = carried->getIncomingBlock(i);
         b.SetInsertPoint(from->getTerminator());
         Value *v = carried->getIncomingValue(i), *before = nullptr;
-        const bool isTurned = pm::match(v, pm::m_Xor(pm::m_Value(before), pm::m_SpecificInt(sign)));
-        llvm::cast<llvm::PHINode>(x)->addIncoming(isTurned ? before : turned(v), from);
+        const bool wasTurned = pm::match(v, pm::m_Xor(pm::m_Value(before), pm::m_SpecificInt(sign)));
+        llvm::cast<llvm::PHINode>(x)->addIncoming(wasTurned ? before : turned(v), from);
       }
-      if (isSigned) carried->eraseFromParent();
+      if (isTurned) carried->eraseFromParent();
       s->eraseFromParent();
       llvm::RecursivelyDeleteTriviallyDeadInstructions(extreme);
       break;
@@ -85,7 +91,10 @@ void widenCarried(llvm::Function& f) {
       if (phi.getType()->isIntegerTy(32)) phis.push_back(&phi);
   for (llvm::PHINode* phi : phis) {
     llvm::Type* wide = llvm::Type::getInt64Ty(f.getContext());
-    auto widens = [&](const llvm::User* u) { return llvm::isa<llvm::SExtInst>(u) && u->getType() == wide; };
+    auto widens = [&](const llvm::User* u) {
+      const auto* z = llvm::dyn_cast<llvm::ZExtInst>(u);
+      return u->getType() == wide && (llvm::isa<llvm::SExtInst>(u) || (z != nullptr && z->hasNonNeg()));
+    };
     auto constantOf = [&](const llvm::User* u) {
       const auto* c = llvm::dyn_cast<llvm::ICmpInst>(u);
       return c == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(c->getOperand(1));

@@ -4,6 +4,7 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -104,15 +105,48 @@ bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions) 
   return !found.empty();
 }
 
+namespace {
+
+constexpr const char* kUnrollCount = "llvm.loop.unroll.count";
+
+/// Whether a loop of few trips is better done as vectors than unrolled: its trips may run in any order, and what they
+/// write fills half a register or more.
+bool isShortVector(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::LoopAccessInfoManager& accesses) {
+  constexpr unsigned kMostTrips = 64, kLeastBytes = 32;
+  const unsigned trips = evolution.getSmallConstantTripCount(&loop);
+  if (!loop.isInnermost() || trips == 0 || trips > kMostTrips || loop.getNumBlocks() != 1) return false;
+  const llvm::BasicBlock& block = *loop.getHeader();
+  const auto phis = block.phis();
+  if (std::distance(phis.begin(), phis.end()) != 1) return false;
+  const llvm::DataLayout& layout = block.getModule()->getDataLayout();
+  const bool fills = llvm::any_of(block, [&](const llvm::Instruction& i) {
+    const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i);
+    return store != nullptr && trips * layout.getTypeStoreSize(store->getValueOperand()->getType()) >= kLeastBytes;
+  });
+  return fills && accesses.getInfo(loop).canVectorizeMemory();
+}
+
+}  // namespace
+
+/// So that they are not unrolled before they are vectorised.
+void keepShortVectors(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
+    if (isShortVector(*loop, evolution, accesses)) llvm::addStringMetadataToLoop(loop, kUnrollCount, 1);
+}
+
 /// Short loops are unrolled as a whole.
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewTrips = 16;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    if (llvm::MDNode* id = loop->getLoopID())
+      loop->setLoopID(llvm::makePostTransformationMetadata(f.getContext(), id, {kUnrollCount}, {}));
     if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
     if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", by);
+      llvm::addStringMetadataToLoop(loop, kUnrollCount, by);
     else
       loop->setLoopAlreadyUnrolled();
   }
