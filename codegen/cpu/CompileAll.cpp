@@ -27,29 +27,30 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
   const std::vector<std::vector<size_t>> lists = compileParts(kernels, options.compileThreads);
   std::vector<CodePiece> compiled(kernels.size());
   std::vector<std::string> errors(lists.size());
-  // The kernels of one thread and level are one module: the functions that they share are compiled once.
-  auto compileSome = [&](Compiler& compiler, const std::vector<size_t>& some, Level level, std::string& wrong) {
+  // The kernels of one thread and kind are one module: the functions that they share are compiled once.
+  auto compileSome = [&](Compiler& compiler, const std::vector<size_t>& some, CodeKind kind, std::string& wrong) {
     auto module = compiler.newModule("kernels");
     std::vector<std::string> names;
     for (size_t i : some) {
       names.push_back(functionName(i));
       const auto& [kernel, schedule] = kernels[i];
-      wrong = emitKernel({*kernel, *module, names.back(), level, options.contract, compiler.machine()}, *schedule);
+      wrong =
+          emitKernel({*kernel, *module, names.back(), levelOf(kind), options.contract, compiler.machine()}, *schedule);
       if (!wrong.empty()) return;
     }
     if (options.malformed) addMalformedFunction(*module);
-    const ObjectFile object = compiler.compile(*module, level, wrong);
+    const ObjectFile object = compiler.compile(*module, kind, wrong);
     if (!wrong.empty()) return;
     std::vector<CodePiece> pieces = cutPieces({object.data(), object.size()}, names, wrong);
     for (size_t n = 0; n < pieces.size(); ++n) compiled[some[n]] = std::move(pieces[n]);
   };
   auto work = [&](size_t p) {
     Compiler compiler(processor, Compiler::kVerifies || options.malformed);
-    for (Level level : {Level::Full, Level::Quick}) {
+    for (CodeKind kind : kCodeKinds) {
       std::vector<size_t> some;
       for (size_t i : lists[p])
-        if (kernels[i].schedule->level == level) some.push_back(i);
-      if (!some.empty() && errors[p].empty()) compileSome(compiler, some, level, errors[p]);
+        if (codeKind(*kernels[i].schedule) == kind) some.push_back(i);
+      if (!some.empty() && errors[p].empty()) compileSome(compiler, some, kind, errors[p]);
     }
   };
   inParallel(lists.size(), work);

@@ -1,6 +1,7 @@
 // How much effort a kernel's code is worth. A kernel that runs for less time than optimising it takes is compiled
 // quickly; both levels give the same bits.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +12,14 @@ enum class Level : uint8_t {
   Quick,  ///< short code (one vector at a time, small tiles), selected and allocated without optimisation
   Full,   ///< unrolled and tiled code, LLVM's usual code generator
 };
+/// What is a module of its own, and how its code is generated.
+enum class CodeKind : uint8_t {
+  Quick,     ///< quick code
+  Loops,     ///< full code whose addresses and order are LLVM's
+  Products,  ///< full code that is emitted as it should run: addresses step, and operations stand in their order
+};
+inline constexpr std::array kCodeKinds = {CodeKind::Products, CodeKind::Loops, CodeKind::Quick};
+constexpr Level levelOf(CodeKind kind) { return kind == CodeKind::Quick ? Level::Quick : Level::Full; }
 constexpr std::string_view name(Level level) { return level == Level::Quick ? "quick" : "full"; }
 
 /// A kernel of more stages (the parts of a long concat) gets quick code: optimising takes the square of them and

@@ -70,11 +70,12 @@ std::vector<std::vector<size_t>> compileParts(std::span<const ScheduledKernel> k
     items.push_back(std::move(item));
   }
   auto key = [](const Item& i) { return i.work + kRandom * static_cast<int>(i.random.size()); };
-  // Each level is a module of its own, which costs about a millisecond: the kernels of full code come first and stay in
-  // as few parts as have room for them.
-  auto isFull = [&](const Item& i) { return kernels[i.index].schedule->level == Level::Full; };
+  // Each kind of code is a module of its own, which costs about a millisecond: the kernels of full code come first and
+  // stay in as few parts as have room for them.
+  auto kind = [&](const Item& i) { return codeKind(*kernels[i.index].schedule); };
+  auto isFull = [&](const Item& i) { return kind(i) != CodeKind::Quick; };
   std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-    return std::pair(isFull(a), key(a)) > std::pair(isFull(b), key(b));
+    return std::pair(kind(a), key(a)) > std::pair(kind(b), key(b));
   });
 
   struct Part {

@@ -90,20 +90,20 @@ class CpuTarget : public Target {
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
     std::string text;
     Compiler compiler(processor_);
-    for (Level wanted : {Level::Quick, Level::Full}) {
+    for (CodeKind kind : {CodeKind::Quick, CodeKind::Loops, CodeKind::Products}) {
       auto module = compiler.newModule("kernels");
       bool any = false;
       for (size_t i = 0; i < requests.size(); ++i) {
         const Schedule s = scheduleOf(requests[i]);
-        if (s.level != wanted) continue;
+        if (codeKind(s) != kind) continue;
         any = true;
         const std::string error = emitKernel(
-            {*requests[i].kernel, *module, functionName(i), wanted, options_.contract, compiler.machine()}, s);
+            {*requests[i].kernel, *module, functionName(i), levelOf(kind), options_.contract, compiler.machine()}, s);
         if (!error.empty()) return error + "\n";
       }
       if (!any) continue;
       if (form == "asm") {
-        text += compiler.assembly(*module, wanted);
+        text += compiler.assembly(*module, kind);
       } else {
         llvm::raw_string_ostream out(text);
         module->print(out, nullptr);

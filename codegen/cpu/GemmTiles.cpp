@@ -47,6 +47,7 @@ GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::st
 std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
   const bool innermost = level == p_.sums.size();
   if (innermost && rim_.edge && t.place >= 0) return rimTaps(a, b, t, sums);
+  if (innermost && t.place == kBlock) return blockTaps(a, b, t, sums);
   const Product::Edge* edge = nullptr;
   unsigned number = 0;  // of the edge's first number among the arguments
   for (const Product::Edge& e : p_.edges) {
@@ -66,9 +67,7 @@ std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, 
     for (int64_t p = 0; !mayBeNone && p < edge->window.places; ++p)
       mayBeNone = edge->window.firstTap(p) >= edge->window.endTap(p);
   } else if (innermost && t.place == kAnywhere) {
-    Function* f = b_.GetInsertBlock()->getParent();
-    Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
-    std::tie(lo, hi) = tapsAt(rim_.edge->window, place, b_.CreateAdd(place, int64(placesOf(t) - 1)));
+    std::tie(lo, hi) = tapsAt(rim_.edge->window, place(), b_.CreateAdd(place(), int64(placesOf(t) - 1)));
     mayBeNone = true;
   }
   return trips(level, lo, hi, mayBeNone, a, b, t, sums);
@@ -91,13 +90,16 @@ std::vector<Val> GemmTiles::trips(size_t level, Val lo, Val hi, bool mayBeNone, 
   });
 }
 
-/// At tap `k` of a tile whose place is the last argument.
+Val GemmTiles::place() const {
+  Function* f = b_.GetInsertBlock()->getParent();
+  return f->getArg(static_cast<unsigned>(f->arg_size() - 1));
+}
+
+/// At tap `k` of a tile that is told its place.
 GemmTiles::Taken GemmTiles::takenAt(Val k, const Tile& t) {
   const ir::WindowDim& w = rim_.edge->window;
-  Function* f = b_.GetInsertBlock()->getParent();
-  Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
-  Val from =
-      b_.CreateAdd(b_.CreateMul(place, int64(w.stride)), b_.CreateSub(b_.CreateMul(k, int64(w.dilation)), int64(w.lo)));
+  Val from = b_.CreateAdd(b_.CreateMul(place(), int64(w.stride)),
+                          b_.CreateSub(b_.CreateMul(k, int64(w.dilation)), int64(w.lo)));
   Taken taken;
   for (int64_t i = 0; rim_.rows && i < t.height; ++i)
     taken.rows.push_back(b_.CreateICmpULT(b_.CreateAdd(from, int64(i * w.stride)), int64(w.extent)));
@@ -155,19 +157,78 @@ GemmTiles::Taken GemmTiles::takenAt(int64_t k, const Tile& t) {
 /// by one with what they meet.
 std::vector<Val> GemmTiles::rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums) {
   const TapRange r = Rim::taps(rim_.edge->window, t.place, placesOf(t));
-  auto some = [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      addOuterProduct(at(a, k * p_.a.col), at(b, k * p_.b.row), t, takenAt(k, t), sums);
-      // Loads of the next tap stay behind: their values would not find registers.
-      b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
-    }
-  };
-  some(r.first, r.allFirst);
+  addTaps(r.first, r.allFirst, a, b, t, sums);
   if (r.allFirst < r.allEnd) {
     sums = trips(p_.sums.size(), int64(r.allFirst), int64(r.allEnd), false, a, b, {t.height, t.width, t.tail, kInside},
                  sums);
   }
-  some(r.allEnd, r.end);
+  addTaps(r.allEnd, r.end, a, b, t, sums);
+  return sums;
+}
+
+/// Taps [begin, end) of a tile whose place is known, one by one.
+void GemmTiles::addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t, std::vector<Val>& sums) {
+  for (int64_t k = begin; k < end; ++k) {
+    addOuterProduct(at(a, k * p_.a.col), at(b, k * p_.b.row), t, takenAt(k, t), sums);
+    // Loads of the next tap stay behind: their values would not find registers.
+    b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+  }
+}
+
+/// Where the blocks at the rim begin whose tiles are like `t`.
+std::vector<int64_t> GemmTiles::rimPlaces(const Tile& t) const {
+  const Blocks& blocks = rim_.rows ? plan_.rows : plan_.vectors;
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < blocks.count; ++i) {
+    if (i >= rim_.blocks.before && i < rim_.blocks.after) continue;
+    const int64_t size = blocks.size + (i < blocks.larger ? 1 : 0);
+    const bool like = rim_.rows ? size == t.height : size == t.width && t.tail == (plan_.tail && i + 1 == blocks.count);
+    if (like) places.push_back(blocks.start(i) * (rim_.rows ? 1 : plan_.lanes));
+  }
+  return places;
+}
+
+void GemmTiles::findWholeTaps(const Tile& t) {
+  wholeTaps_ = {int64(0), int64(p_.k)};
+  for (const int64_t at : rimPlaces(t)) {
+    const TapRange r = Rim::taps(rim_.edge->window, at, placesOf(t));
+    Val here = b_.CreateICmpEQ(place(), int64(at));
+    wholeTaps_ = {b_.CreateSelect(here, int64(r.allFirst), wholeTaps_.first),
+                  b_.CreateSelect(here, int64(r.allEnd), wholeTaps_.second)};
+  }
+}
+
+/// The same of a tile at any block: the loop is that of all blocks, and each at the rim has its taps before and after.
+std::vector<Val> GemmTiles::blockTaps(Val a, Val b, const Tile& t, std::vector<Val> sums) {
+  bool mayBeNone = false;
+  auto apart = [&](bool before) {
+    for (const int64_t at : rimPlaces(t)) {
+      const TapRange r = Rim::taps(rim_.edge->window, at, placesOf(t));
+      mayBeNone = mayBeNone || r.allFirst >= r.allEnd;
+      const int64_t begin = before ? r.first : r.allEnd, end = before ? r.allFirst : r.end;
+      if (begin >= end) continue;
+      Function* f = b_.GetInsertBlock()->getParent();
+      BasicBlock* from = b_.GetInsertBlock();
+      auto *here = BasicBlock::Create(c_, "here", f), *next = BasicBlock::Create(c_, "next", f);
+      b_.CreateCondBr(b_.CreateICmpEQ(place(), int64(at)), here, next);
+      b_.SetInsertPoint(here);
+      std::vector<Val> added = sums;
+      addTaps(begin, end, a, b, {t.height, t.width, t.tail, at}, added);
+      here = b_.GetInsertBlock();
+      b_.CreateBr(next);
+      b_.SetInsertPoint(next);
+      for (size_t n = 0; n < sums.size(); ++n) {
+        auto* either = b_.CreatePHI(vector_, 2);
+        either->addIncoming(sums[n], from);
+        either->addIncoming(added[n], here);
+        sums[n] = either;
+      }
+    }
+  };
+  apart(true);
+  sums = trips(p_.sums.size(), wholeTaps_.first, wholeTaps_.second, mayBeNone, a, b,
+               {t.height, t.width, t.tail, kInside}, sums);
+  apart(false);
   return sums;
 }
 int64_t GemmTiles::placesOf(const Tile& t) const {
@@ -302,13 +363,14 @@ Function* GemmTiles::of(const Tile& t) {
   if (f) return f;
   const auto [height, width, tail, place] = t;
   std::vector<llvm::Type*> types(3, pointer_);
-  types.resize(3 + tripArguments_ + (place == kAnywhere || plan_.split() ? 1 : 0), i64_);
-  const std::string rim = place == kInside ? "" : place == kAnywhere ? "r" : "r" + std::to_string(place);
+  types.resize(3 + tripArguments_ + (isTold(place) || plan_.split() ? 1 : 0), i64_);
+  const std::string rim = place == kInside ? "" : isTold(place) ? "r" : "r" + std::to_string(place);
   f = createLocalFunction(
       m_, name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, types, 3);
   auto* entry = BasicBlock::Create(c_, "entry", f);
   b_.SetInsertPoint(entry);
   masks_.clear();
+  if (place == kBlock) findWholeTaps(t);
   if (plan_.sums.direct && level_ == Level::Full) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j) prefetch(at(f->getArg(2), i * rowStride_ + j * plan_.lanes), true, 3);

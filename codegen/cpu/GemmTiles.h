@@ -19,14 +19,16 @@ struct GemmRim {
 
 /// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
 /// `place`: of the first row or column, whichever is a place of a convolution with padding, when it is known; else
-/// kInside, where no tap meets padding, or kAnywhere.
+/// kInside, where no tap meets padding, kBlock, any of the plan's blocks, or kAnywhere.
 struct Tile {
   int64_t height, width;
   bool tail;
   int64_t place;
   auto operator<=>(const Tile&) const = default;
 };
-constexpr int64_t kInside = -1, kAnywhere = -2;
+constexpr int64_t kInside = -1, kBlock = -2, kAnywhere = -3;
+/// Whether a tile is told its place.
+constexpr bool isTold(int64_t place) { return place == kBlock || place == kAnywhere; }
 
 class GemmTiles : public ProductEmitter {
  public:
@@ -36,7 +38,7 @@ class GemmTiles : public ProductEmitter {
             const GemmRim& rim, int64_t rowStride, Level level);
 
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
-  /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is kAnywhere. Of a
+  /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is told it. Of a
   /// split product, which has none of these, void tile(a, b, c, terms) adds to C as many terms.
   llvm::Function* of(const Tile& t);
 
@@ -59,6 +61,11 @@ class GemmTiles : public ProductEmitter {
   Taken takenAt(int64_t k, const Tile& t);
   Val opaqueMask(const std::vector<bool>& bits);
   std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
+  std::vector<Val> blockTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
+  void addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t, std::vector<Val>& sums);
+  std::vector<int64_t> rimPlaces(const Tile& t) const;
+  void findWholeTaps(const Tile& t);
+  Val place() const;
   void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
   std::vector<Val> narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums);
   bool widensRows() const;
@@ -73,7 +80,9 @@ class GemmTiles : public ProductEmitter {
   int64_t rowStride_;
   size_t tripArguments_;
   std::map<Tile, llvm::Function*> made_;
-  std::map<std::vector<bool>, Val> masks_;  ///< of the function being emitted
+  // of the function being emitted
+  std::map<std::vector<bool>, Val> masks_;
+  std::pair<Val, Val> wholeTaps_;  ///< of a tile at a block: those that all of its places have
 };
 
 }  // namespace tenc::codegen::cpu

@@ -1,5 +1,6 @@
 #include "codegen/cpu/Jit.h"
 
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
@@ -165,9 +166,29 @@ void keepLoadsNarrow(llvm::Module& module) {
 }
 }  // namespace
 
-bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
-  if (level == Level::Quick) keepLoadsNarrow(module);
-  machine_->setOptLevel(level == Level::Quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
+/// What `config.addISelPasses` adds. Of products, without the passes that look for better addresses in loops, which
+/// take a quarter of the time and find none: as without optimisation, but for the selection itself.
+bool Compiler::addSelection(llvm::legacy::PassManager& passes, llvm::TargetPassConfig& config, CodeKind kind) {
+  if (kind != CodeKind::Products) return !config.addISelPasses();
+  machine_->setOptLevel(llvm::CodeGenOptLevel::None);
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
+  passes.add(llvm::createPreISelIntrinsicLoweringPass());
+  config.addIRPasses();
+  config.addPassesToHandleExceptions();
+  machine_->setOptLevel(llvm::CodeGenOptLevel::Less);
+  config.addISelPrepare();
+  // With 16 registers, products of narrow operands would find too few in the order in which they are emitted.
+  if (vectors_.registerBytes == 64) config.disablePass(&llvm::MachineSchedulerID);
+  struct Steps : llvm::TargetPassConfig {  // it is protected
+    using TargetPassConfig::addCoreISelPasses;
+  };
+  return !(config.*&Steps::addCoreISelPasses)();
+}
+
+bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+  const bool quick = levelOf(kind) == Level::Quick;
+  if (quick) keepLoadsNarrow(module);
+  machine_->setOptLevel(quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
   machine_->setFastISel(false);  // level None turns it on, and it would stay
   // What addPassesToEmitFile adds, with a pass of our own before the code is written.
   llvm::legacy::PassManager passes;
@@ -176,7 +197,7 @@ bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& o
   config->setDisableVerify(true);
   passes.add(config);
   passes.add(functions);
-  if (config->addISelPasses()) return false;
+  if (!addSelection(passes, *config, kind)) return false;
   config->addMachinePasses();
   config->setInitialized();
   if (type == llvm::CodeGenFileType::ObjectFile) passes.add(constantSectionsPass());
@@ -186,7 +207,7 @@ bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& o
   return true;
 }
 
-ObjectFile Compiler::compile(llvm::Module& module, Level level, std::string& error) {
+ObjectFile Compiler::compile(llvm::Module& module, CodeKind kind, std::string& error) {
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   if (verifies_ && llvm::verifyModule(module, &problems)) {
@@ -195,15 +216,15 @@ ObjectFile Compiler::compile(llvm::Module& module, Level level, std::string& err
   }
   ObjectFile object;
   llvm::raw_svector_ostream out(object);
-  if (!run(module, level, out, llvm::CodeGenFileType::ObjectFile))
+  if (!run(module, kind, out, llvm::CodeGenFileType::ObjectFile))
     error = "this host's code generator writes no objects";
   return object;
 }
 
-std::string Compiler::assembly(llvm::Module& module, Level level) {
+std::string Compiler::assembly(llvm::Module& module, CodeKind kind) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  run(module, level, out, llvm::CodeGenFileType::AssemblyFile);
+  run(module, kind, out, llvm::CodeGenFileType::AssemblyFile);
   return std::string(text);
 }
 

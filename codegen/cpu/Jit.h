@@ -14,6 +14,13 @@
 #include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/VectorUnit.h"
 
+namespace llvm {
+class TargetPassConfig;
+namespace legacy {
+class PassManager;
+}
+}  // namespace llvm
+
 namespace tenc::codegen::cpu {
 
 /// What code may use.
@@ -52,11 +59,12 @@ class Compiler {
   std::unique_ptr<llvm::Module> newModule(const std::string& name);
   /// Machine code as an ELF object; consumes the module's function bodies. No optimiser passes run: IR is emitted as it
   /// should execute. Empty, with `error` set, when the module is malformed.
-  ObjectFile compile(llvm::Module& module, Level level, std::string& error);
-  std::string assembly(llvm::Module& module, Level level);
+  ObjectFile compile(llvm::Module& module, CodeKind kind, std::string& error);
+  std::string assembly(llvm::Module& module, CodeKind kind);
 
  private:
-  bool run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
+  bool run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
+  bool addSelection(llvm::legacy::PassManager& passes, llvm::TargetPassConfig& config, CodeKind kind);
   llvm::LLVMContext context_;
   VectorUnit vectors_;
   const bool verifies_;

@@ -87,6 +87,13 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
   return s;
 }
 
+CodeKind codeKind(const Schedule& schedule) {
+  if (schedule.level == Level::Quick) return CodeKind::Quick;
+  const bool product = std::holds_alternative<TiledProduct>(schedule.form) ||
+                       std::holds_alternative<DepthwiseConvolution>(schedule.form);
+  return product ? CodeKind::Products : CodeKind::Loops;
+}
+
 std::string describe(const TensorLoop& loop) {
   std::string text = "tensor loop";
   for (const Schedule& part : loop.parts) text += (&part == loop.parts.data() ? ": " : "; ") + describe(part);

@@ -63,6 +63,9 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level);
 Schedule scheduleLoops(const Kernel& kernel, const Workers& workers, Level level);
 Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level level);
 
+/// What module the kernel's code belongs to.
+CodeKind codeKind(const Schedule& schedule);
+
 /// The form and its parameters, for people: "rows: vectors of i1 x 4".
 std::string describe(const Schedule& schedule);
 

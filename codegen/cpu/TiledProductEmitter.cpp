@@ -56,6 +56,7 @@ class TiledProductEmitter : ProductEmitter {
       emitTask(rowTask, panelTask);
     });
     finish();
+    leaveAsItIs(*entry_);
   }
 
  private:
@@ -63,7 +64,6 @@ class TiledProductEmitter : ProductEmitter {
   GemmRim rim_;
   GemmEpilogue epilogue_;
   GemmTiles tiles_;
-  Function* turn_ = nullptr;
   Val scratch_ = nullptr;
   // of the task being emitted
   struct Matrix {
@@ -99,7 +99,7 @@ class TiledProductEmitter : ProductEmitter {
       std::vector<Val> arguments = {a, panel, c};
       arguments.insert(arguments.end(), trips_.begin(), trips_.end());
       if (plan_.split()) arguments.push_back(part_.terms);
-      if (t.place == kAnywhere) arguments.push_back(rim_.rows ? i0 : j0);
+      if (isTold(t.place)) arguments.push_back(rim_.rows ? i0 : j0);
       b_.CreateCall(tiles_.of(t), arguments);
     };
     if (plan_.sums.direct) {
@@ -125,7 +125,7 @@ class TiledProductEmitter : ProductEmitter {
                    from, i1, j0, j1);
     Val below = maximum(i0, j1), turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), c, plan_.sums.bytes + 64);
     when(b_.CreateICmpSLT(below, i1), [&] {
-      b_.CreateCall(turnFunction(), {c, turned, int64(0), int64(height), int64(width)});
+      turn(c, turned, int64(0), int64(height), width);
       epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, b_.CreateSub(below, i0)), int64(plan_.turnedRows(p_)), j0,
                      j1, below, i1);
     });
@@ -134,28 +134,44 @@ class TiledProductEmitter : ProductEmitter {
     return width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
   }
 
-  /// void turn(sums, turned, i0, i1, vectors): turned[column][row] from sums[row][column], for rows [i0, i1) in
-  /// squares.
+  /// Turns rows [i0, i1) in squares: turned[column][row] from sums[row][column].
+  void turn(Val sums, Val turned, Val i0, Val i1, int64_t vectors) {
+    b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(vectors), int64(plan_.width() * plan_.lanes),
+                                   int64(plan_.turnedRows(p_))});
+  }
+
+  /// void turn(sums, turned, i0, i1, vectors, ld, rows): the same for any distances from row to row, and from column to
+  /// column where they are turned. All products of the module share it.
   Function* turnFunction() {
-    if (turn_) return turn_;
+    const int64_t n = plan_.lanes;
+    const std::string name = "turn." + std::string(ir::name(p_.dtype)) + "." + std::to_string(n);
+    if (Function* made = m_.getFunction(name)) return made;
     const auto saved = b_.saveIP();
-    turn_ = createLocalFunction(m_, name_ + ".turn", {pointer_, pointer_, i64_, i64_, i64_}, 0);
-    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", turn_));
-    const int64_t n = plan_.lanes, ld = plan_.width() * n;
-    loop(turn_->getArg(2), turn_->getArg(3), n, [&](Val i) {
-      loop(int64(0), turn_->getArg(4), 1, [&](Val vector) {
+    Function* f = createLocalFunction(m_, name, {pointer_, pointer_, i64_, i64_, i64_, i64_, i64_}, 0);
+    setCodeAttributes(*f);
+    leaveAsItIs(*f);
+    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
+    Val ld = f->getArg(5), rows = f->getArg(6);
+    loop(f->getArg(2), f->getArg(3), n, [&](Val i) {
+      loop(int64(0), f->getArg(4), 1, [&](Val vector) {
         Val j = b_.CreateMul(vector, int64(n));
-        Val from = bytes(turn_->getArg(0), b_.CreateAdd(b_.CreateMul(i, int64(ld)), j));
-        Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(plan_.turnedRows(p_))), i));
+        Val from = bytes(f->getArg(0), b_.CreateAdd(b_.CreateMul(i, ld), j));
+        Val to = bytes(f->getArg(1), b_.CreateAdd(b_.CreateMul(j, rows), i));
         Values square;
-        for (int64_t k = 0; k < n; ++k) square.push_back(load(at(from, k * ld)));
+        for (int64_t k = 0; k < n; ++k) square.push_back(load(bytes(from, b_.CreateMul(ld, int64(k)))));
         transposeSquare(b_, square);
-        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], at(to, k * plan_.turnedRows(p_)));
+        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], bytes(to, b_.CreateMul(rows, int64(k))));
       });
     });
     b_.CreateRetVoid();
     b_.restoreIP(saved);
-    return turn_;
+    return f;
+  }
+
+  /// Of what runs once for each tile: selection takes twice as long with optimisation, and finds little.
+  static void leaveAsItIs(Function& f) {
+    f.addFnAttr(llvm::Attribute::OptimizeNone);
+    f.addFnAttr(llvm::Attribute::NoInline);
   }
 
   /// The epilogue of all rows of a panel whose sums have been kept.
@@ -163,7 +179,7 @@ class TiledProductEmitter : ProductEmitter {
     Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
     Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
     Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, plan_.sums.bytes + 64);
-    b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(width)});
+    turn(sums, turned, i0, i1, width);
     epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, i0), int64(plan_.turnedRows(p_)), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columnsOf(width, tail))));
   }
@@ -172,15 +188,16 @@ class TiledProductEmitter : ProductEmitter {
   template <typename F>
   void eachPart(const Blocks& blocks, bool ofRim, int64_t begin, int64_t end, F f) {
     if (!ofRim) return f(begin, end, kInside);
-    auto rim = [&](int64_t from, int64_t to) {
-      if (from >= to) return;
-      if (!rim_.blocks.fixed) return f(from, to, kAnywhere);
-      for (; from < to; ++from) f(from, from + 1, blocks.start(from) * (rim_.rows ? 1 : plan_.lanes));
-    };
-    rim(begin, std::min(end, rim_.blocks.before));
-    const int64_t from = std::max(begin, rim_.blocks.before), to = std::min(end, rim_.blocks.after);
+    const int64_t before = std::min(end, rim_.blocks.before), after = std::max(begin, rim_.blocks.after);
+    const int64_t from = std::max(begin, before), to = std::min(end, after);
+    if (begin >= before && after >= end) return f(begin, end, kInside);
+    if (rim_.blocks.fixed) {
+      // A function of each kind of block would be compiled for nearly as long as one of all.
+      return f(begin, end, end - begin == 1 ? blocks.start(begin) * (rim_.rows ? 1 : plan_.lanes) : kBlock);
+    }
+    if (begin < before) f(begin, before, kAnywhere);
     if (from < to) f(from, to, kInside);
-    rim(std::max(begin, rim_.blocks.after), end);
+    if (after < end) f(after, end, kAnywhere);
   }
 
   /// `place`: of the panel, when columns are places.
