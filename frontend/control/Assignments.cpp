@@ -16,11 +16,13 @@
 #include "frontend/expressions/Operators.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
 #include "frontend/types/Generics.h"
@@ -309,7 +311,18 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
     if (a.element < now.elems.size()) return a;
     auto d = context_.error(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
     const syntax::Familiar* known = syntax::familiarName(access.text);
-    if (known && known->nothing) unknownNames_.offerRemoval(d, access.span, std::string(known->help));
+    if (known && known->nothing) {
+      unknownNames_.offerRemoval(d, access.span, std::string(known->help));
+    } else if (now.is(Val::Kind::Struct)) {
+      std::vector<std::string> names;
+      for (const ast::Field& f : now.info->decl->stmt->fields) names.push_back(f.name.text);
+      if (const auto weight = assignedWeight(context_, now, access))
+        d.help(weight->text, weight->edits);
+      else if (const std::string shorter = shortened(access.text, names); !shorter.empty())
+        d.help("did you mean `" + shorter + "`?", {{access.opSpan, shorter}});
+      else
+        suggest(d, access.text, access.opSpan, names, nullptr, Among::Few);
+    }
     return std::nullopt;
   }
   if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {

@@ -32,17 +32,6 @@ std::string lowered(std::string text) {
   return text;
 }
 
-/// The one of the names with which the text begins; empty for none, and for several.
-std::string shortened(std::string_view text, const std::vector<std::string>& names) {
-  std::string found;
-  for (const std::string& n : names) {
-    if (!text.starts_with(n)) continue;
-    if (!found.empty()) return "";
-    found = n;
-  }
-  return found;
-}
-
 /// Whether a built-in takes a tensor and needs nothing else.
 bool takesOne(std::string_view name) {
   const BuiltinRow* row = builtinRow(name);

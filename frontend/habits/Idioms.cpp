@@ -149,6 +149,17 @@ std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span
   return Help{"`w` is [in, out], the transpose of PyTorch's weight", {{member, "w.T"}}};
 }
 
+std::optional<Help> assignedWeight(Context& context, const Val& layer, const ast::Expr& member) {
+  const auto read = weightOfLinear(layer, member.text, member.opSpan);
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* s = read && file ? placeIn(*file, member.span).statement : nullptr;
+  const bool assigns = s && s->kind == StmtKind::Assign && s->target.get() == &member && s->value;
+  if (!assigns || (s->op != "=" && !isOfLiterals(*s->value))) return read ? std::optional(Help{read->text, {}}) : read;
+  std::vector<Edit> edits{{member.opSpan, "w"}};
+  if (s->op == "=") edits.push_back({s->value->span, "(" + textOf(context, s->value->span) + ").T"});
+  return Help{read->text, std::move(edits)};
+}
+
 std::optional<Help> updatedAt(Context& context, Span member) {
   const ast::File* file = fileOf(context);
   const auto updates = [&](const ast::Expr& e) {

@@ -28,6 +28,8 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
 std::optional<Help> updatedAt(Context& context, Span member);
 /// `m.weight` of PyTorch's `Linear` as `m.w.T`; `member` is the place of the name.
 std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span member);
+/// The same where it is assigned: `m.weight = v` is `m.w = (v).T`.
+std::optional<Help> assignedWeight(Context& context, const Val& layer, const ast::Expr& member);
 /// `sort(x).values`, `topk(x, k).indices` of PyTorch; `member` is the place of the name behind the point.
 std::optional<Help> partOfPair(Context& context, const Val& base, Span member, std::string_view name);
 /// `max(x, 1)` that is taken apart, as the values and the indices along that axis.

@@ -47,7 +47,9 @@ std::string Translation::changed(const ast::Expr& e, const Callee& callee, const
 bool Translation::changesItsOperand(const ast::Expr& call, const Callee& callee) {
   const ast::Expr* operand = changedByCall(call);
   if (!operand || callee.method) return operand;
-  const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name);
+  const std::string own = call.args[0]->args[0]->text + "." + std::string(callee.name);
+  const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name) ||
+                     !syntax::foreignCalls(own).empty();
   return isPlace(*operand) && (isAskedInPlace(call) || !known);
 }
 

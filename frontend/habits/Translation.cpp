@@ -179,7 +179,7 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
 /// Whether it is a variable of the script in Python's way, `half = n // 2`, whatever else it could mean.
 bool Translation::isAssigned(const std::string& name) const {
   const ast::File* file = context_.frame().unit->file;
-  return file && assigns(*file, name);
+  return file && (assigns(*file, name) || scopes_.lostName(name));
 }
 
 /// The dtype for `float`, `"float64"`; empty for what means none.
@@ -420,7 +420,12 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  const Given given = argumentsOf(e, callee->method);
+  Given given = argumentsOf(e, callee->method);
+  // The weight of a layer lies the other way round here, which says nothing to what each element gets by itself.
+  const bool alone = std::all_of(e.arguments.begin() + (callee->method || e.arguments.empty() ? 0 : 1),
+                                 e.arguments.end(), [](const ast::Argument& a) { return isOfLiterals(*a.value); });
+  if (beside == Beside::Statement && alone && !given.empty() && given[0].text.ends_with(".T"))
+    given[0].text.resize(given[0].text.size() - 2);
   const bool changed = changesItsOperand(e, *callee);
   if (changed && beside != Beside::Statement)
     if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;

@@ -66,6 +66,16 @@ std::string respelled(std::string_view name, const std::vector<std::string>& nam
   return "";
 }
 
+std::string shortened(std::string_view text, const std::vector<std::string>& names) {
+  std::string found;
+  for (const std::string& n : names) {
+    if (!text.starts_with(n)) continue;
+    if (!found.empty()) return "";
+    found = n;
+  }
+  return found;
+}
+
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
              const syntax::Familiar* known, Among among) {
   std::string meant;

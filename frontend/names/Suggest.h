@@ -14,6 +14,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
 /// The one of `names` in lower case that has the words of `name`, whatever its case, blanks and final `Loss`: `rmsprop`
 /// for `RMSprop`, `cross_entropy` for `CrossEntropyLoss`, `adamw` for `AdamW`. Empty for none.
 std::string respelled(std::string_view name, const std::vector<std::string>& names);
+/// The one of the names with which the text begins; empty for none, and for several.
+std::string shortened(std::string_view text, const std::vector<std::string>& names);
 /// Out of what a name was to be: one of the few of a call or a struct, or anything that stands in scope.
 enum class Among : uint8_t { Few, All };
 
