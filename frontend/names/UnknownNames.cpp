@@ -108,6 +108,16 @@ const ast::Stmt* statementOf(const ast::File& file, Span target) {
 }
 }  // namespace
 
+namespace {
+/// What an earlier entry of a session bound and a function of this one does not see; null for none.
+const SessionValue* sessionVariable(Context& context, std::string_view name) {
+  const auto& values = context.options.values;
+  const auto found =
+      std::ranges::find_if(values, [&](const SessionValue& v) { return v.name == name && !v.isOld && v.span.valid(); });
+  return found == values.end() ? nullptr : &*found;
+}
+}  // namespace
+
 Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse& use) {
   const auto [assigned, type, call] = use;
   if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return context_.lost();
@@ -168,6 +178,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
              "` too; what it may read is a `const` or a `param`");
     else
       d.help("pass it as an argument; what a function may read is a `const` or a `param`");
+  } else if (const SessionValue* kept = sessionVariable(context_, name)) {
+    d.note(kept->span, "bound by the session here; functions do not see its variables");
+    d.help("pass it as an argument; what a function may read is a `const`");
   } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
   } else if (const ast::FnParam* optional =
