@@ -229,6 +229,29 @@ Val loadTree(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, con
   }
 }
 
+/// Whether nothing of a function would be lost with it: it has captured nothing.
+bool isPlainFunction(const Val& v) {
+  if (!v.is(Val::Kind::Function) || !v.fn) return false;
+  switch (v.fn->kind) {
+    case FnValue::Kind::Overloads:
+    case FnValue::Kind::Builtin:
+    case FnValue::Kind::Cast: return true;
+    case FnValue::Kind::Lambda: return v.fn->captures.empty();
+    default: return false;
+  }
+}
+
+/// The same for a tree like another one, whose functions and texts it has.
+Val loadLike(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Val& like) {
+  return mapLeaves(like, [&](const Val& leaf, const std::string& name, bool) {
+    if (!leaf.is(Val::Kind::Tensor) && !leaf.isNumber() && !leaf.is(Val::Kind::Bool)) return leaf;
+    WrittenPath part = path;
+    part.source.name += (part.source.name.empty() || name.empty() ? "" : ".") + name;
+    const Ty want = typeOf(leaf);
+    return loadTensor(k, files, part, &want);
+  });
+}
+
 /// The path, where it is written there, with the extension of files of trees.
 std::vector<Edit> asTreeFile(const BuiltinCall& k) {
   const Span path = k["path"].span;
@@ -250,20 +273,29 @@ Val load(BuiltinCall& k) {
     if (!name) return k.lost();
     source.name = *name;
   }
-  const bool tree = k.expected && (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||
-                                   k.expected->kind == Ty::Kind::List);
+  const std::optional<Val> like = k.has("like") ? std::optional(k.tensors.settle(k["like"])) : std::nullopt;
+  if (like && like->poison()) return *like;
+  const bool isTreeLike = like && like->isTree();
+  std::vector<ir::Value*> leaves;
+  if (like && !like->isNumber() && !like->is(Val::Kind::Bool) && (!leavesOf(*like, leaves) || leaves.empty()))
+    return k.failAt("like", Code::E0203, "there is no tensor in `like`, which is " + describe(*like));
+  const bool tree = isTreeLike || (!like && k.expected &&
+                                   (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||
+                                    k.expected->kind == Ty::Kind::List));
   if (!source.name.empty() && !rt::holdsNames(source.format)) {
     return k.fail(Code::E0502, quoted + " holds one tensor, without a name; .safetensors and .npz files have names");
   }
   path->isWritten = !path->atRunTime() && writtenBefore(k.context.module, source.path);  // once for all leaves
   rt::FileReader files({k.context.options.fileRoot});
+  if (!tree && like) return loadLike(k, files, *path, *like);
   if (!tree) return loadTensor(k, files, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
   if (!rt::holdsNames(source.format)) {
-    auto d = k.context.error(Code::E0502, k.span, quoted + " holds one tensor, not " + toString(*k.expected));
+    const std::string wanted = isTreeLike ? describe(*like) : toString(*k.expected);
+    auto d = k.context.error(Code::E0502, k.span, quoted + " holds one tensor, not " + wanted);
     d.help("a tree is loaded from a .safetensors file", asTreeFile(k));
     return d;
   }
-  return loadTree(k, files, *path, *k.expected);
+  return isTreeLike ? loadLike(k, files, *path, *like) : loadTree(k, files, *path, *k.expected);
 }
 
 template <Format F>
@@ -285,6 +317,7 @@ Val save(BuiltinCall& k) {
   std::vector<std::string> paths;
   bool good = true;
   Val done = mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
+    if (x.isTree() && isPlainFunction(leaf)) return leaf;  // `load(path, like: m)` gives it again
     if (x.isTree() && !leaf.is(Val::Kind::Tensor) && !leaf.isNumber() && !leaf.is(Val::Kind::Bool)) {
       if (!std::exchange(good, false)) return leaf;
       k.context.error(Code::E0203, k.span, "a file holds tensors, and `" + name + "` is " + describe(leaf))
@@ -316,9 +349,9 @@ Val save(BuiltinCall& k) {
 constexpr BuiltinTraits kOpen{.openResult = true};
 
 constexpr BuiltinRow kRows[] = {
-    {"load(path; name: str?)",
-     "A tensor, or a tree of the declared type, from a file: .npy, .npz, .safetensors, .csv, .png. Shapes are read "
-     "while compiling.",
+    {"load(path; name: str?, like?)",
+     "A tensor, or a tree of the declared type, or like another one, functions included, from a file: .npy, .npz, "
+     ".safetensors, .csv, .png. Shapes are read while compiling.",
      load<Format::ByEnding>, OpKind::Count, kOpen},
     {"load_csv(path)", "A table of numbers from a text file.", load<Format::Csv>, OpKind::Count, kOpen},
     {"load_bytes(path)", "The bytes of a file, u8[N].", load<Format::Bytes>, OpKind::Count, kOpen},
