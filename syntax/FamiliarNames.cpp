@@ -292,7 +292,8 @@ constexpr Familiar kNames[] = {
      .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}},
      .ofNetwork = true},
     {.name = "load_state_dict",
-     .help = "a model is read with its type: `let m: Mlp = load(\"m.safetensors\")`",
+     .help = "a model is read like one that is there, `m = load(\"m.safetensors\", like: m)`, or with its type: `let "
+             "m: Mlp = load(\"m.safetensors\")`",
      .ofNetwork = true},
     {.name = "apply", .help = "`map_leaves(f, m)` applies to all tensors of a tree", .ofNetwork = true},
     {.name = "format", .help = "a string takes values in braces: `\"loss {x:.3f}\"`"},
