@@ -586,6 +586,21 @@ const ast::Stmt* Translation::changesLater(const TranslatedCall& call) const {
   return isAssignedBehind(*file, s->span, name.text) && !changesOtherwise(*file, name) ? s : nullptr;
 }
 
+namespace {
+/// The text with blanks for what its strings hold: `load("data.npy")` names no module.
+std::string withoutStrings(std::string_view text) {
+  std::string out(text);
+  bool inString = false;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '"' && (i == 0 || out[i - 1] != '\\'))
+      inString = !inString;
+    else if (inString)
+      out[i] = ' ';
+  }
+  return out;
+}
+}  // namespace
+
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
   const std::string& text = call.text;
@@ -596,10 +611,11 @@ std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
     edits.push_back(syntax::removed(context_.sources, call.whole));
     return edits;
   }
+  const std::string code = withoutStrings(text);
   for (const std::string_view module : stdModuleNames()) {
-    const size_t at = text.find(std::string(module) + ".");
-    const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(text[at - 1])) &&
-                                   text[at - 1] != '_' && text[at - 1] != '.');
+    const size_t at = code.find(std::string(module) + ".");
+    const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(code[at - 1])) &&
+                                   code[at - 1] != '_' && code[at - 1] != '.');
     if (apart && unit.file && !scopes_.nameExists(module) && !assigns(*unit.file, module) &&
         !unit.file->lost.contains(module))  // by an import that has an error
       edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
