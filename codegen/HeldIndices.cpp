@@ -1,7 +1,6 @@
 #include "codegen/HeldIndices.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "codegen/Kernel.h"

@@ -1,5 +1,6 @@
 #include "codegen/cpu/NativePasses.h"
 
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
@@ -56,14 +57,49 @@ void vectorise(llvm::FunctionPassManager& passes) {
   passes.addPass(overLoops(hoisting(), true));
 }
 
+/// Whether the place of a load or store is counted in few bits, in which it wraps, by steps that are no neighbours:
+/// `x[k * 3 % 256]`. LLVM 19 takes such a step for a stride, forgets the check that it does not wrap, and reads what
+/// lies between in one piece.
+bool wrapsInSteps(const llvm::Loop& loop, llvm::Instruction& access, llvm::ScalarEvolution& evolution) {
+  llvm::Value* address = llvm::getLoadStorePointerOperand(&access);
+  if (address == nullptr) return false;
+  const llvm::DataLayout& layout = access.getModule()->getDataLayout();
+  const uint64_t size = layout.getTypeStoreSize(llvm::getLoadStoreType(&access)).getFixedValue();
+  const llvm::SCEV* place = evolution.getSCEV(address);
+  const auto isOtherFactor = [&](const llvm::SCEV* part) {
+    const auto* factor = llvm::dyn_cast<llvm::SCEVMulExpr>(part);
+    const auto* by = factor != nullptr ? llvm::dyn_cast<llvm::SCEVConstant>(factor->getOperand(0)) : nullptr;
+    return factor != nullptr && (by == nullptr || by->getAPInt().abs() != size);
+  };
+  const bool scales = llvm::SCEVExprContains(place, isOtherFactor);
+  const auto counts = [&](const llvm::SCEV* part) {
+    const auto* counter = llvm::dyn_cast<llvm::SCEVAddRecExpr>(part);
+    if (counter == nullptr || counter->getLoop() != &loop) return false;
+    const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(counter->getStepRecurrence(evolution));
+    return scales || step == nullptr || step->getAPInt().abs() != 1;
+  };
+  return llvm::SCEVExprContains(place, [&](const llvm::SCEV* part) {
+    const auto* cast = llvm::dyn_cast<llvm::SCEVIntegralCastExpr>(part);
+    return cast != nullptr && llvm::SCEVExprContains(cast->getOperand(), counts);
+  });
+}
+
 /// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
 /// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
 /// allows it.
 void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewBlocks = 5;
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     if (!loop->isInnermost()) continue;
+    const auto wraps = [&](llvm::BasicBlock* block) {
+      return llvm::any_of(*block, [&](llvm::Instruction& i) { return wrapsInSteps(*loop, i, evolution); });
+    };
+    if (llvm::any_of(loop->blocks(), wraps)) {
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
+      continue;
+    }
     const llvm::LoopAccessInfo& info = accesses.getInfo(*loop);
     // LLVM then does two trips side by side where they are no vectors, too: many branches would cost more for it.
     if (loop->getNumBlocks() <= kFewBlocks && info.getDepChecker().isSafeForAnyVectorWidth())

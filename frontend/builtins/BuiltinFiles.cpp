@@ -277,7 +277,9 @@ Val load(BuiltinCall& k) {
   if (like && like->poison()) return *like;
   const bool isTreeLike = like && like->isTree();
   std::vector<ir::Value*> leaves;
-  if (like && !like->isNumber() && !like->is(Val::Kind::Bool) && (!leavesOf(*like, leaves) || leaves.empty()))
+  if (isTreeLike && !leavesOf(*like, leaves)) return k.lost();  // part of it has an error
+  const bool isOne = like && (like->is(Val::Kind::Tensor) || like->isNumber() || like->is(Val::Kind::Bool));
+  if (like && !isOne && leaves.empty())
     return k.failAt("like", Code::E0203, "there is no tensor in `like`, which is " + describe(*like));
   const bool tree = isTreeLike || (!like && k.expected &&
                                    (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||

@@ -46,8 +46,8 @@ constexpr std::array kViews = std::to_array<std::string_view>({"adjoint",       
                                                                "view",          "view_as"});
 /// Of those that give several, one after the other or together.
 constexpr std::array kLists = std::to_array<std::string_view>(
-    {"array_split", "broadcast_arrays", "chunk", "dsplit", "enumerate", "hsplit", "items", "meshgrid", "reversed",
-     "split", "tensor_split", "unbind", "values", "vsplit", "zip"});
+    {"ModuleList", "Sequential", "array_split", "broadcast_arrays", "chunk", "dsplit", "enumerate", "hsplit", "items",
+     "meshgrid", "reversed", "split", "tensor_split", "unbind", "values", "vsplit", "zip"});
 /// Of those that are methods only.
 constexpr std::array kViewMethods =
     std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
@@ -173,10 +173,12 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
       if (!givesOperand(e)) break;
       const ast::Expr* root = method ? rootOf(callee) : nullptr;
       const syntax::Familiar* library = root ? syntax::familiarName(root->text) : nullptr;
-      if (method && !(library && library->prefix))
+      if (method && !(library && (library->prefix || library->layer))) {
         add(callee.args[0]);
-      else
-        for (const ast::Argument& a : e.arguments) add(a.value);
+        break;
+      }
+      for (const ast::Argument& a : e.arguments)
+        if (!a.name || a.name->text == "input" || a.name->text == "a") add(a.value);  // no option
       break;
     }
     default: break;
@@ -223,6 +225,8 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
     const bool ofPart =
         &target != root && (target.args[0].get() != root || target.subscripts.size() > 1 || s.op != "=");
     changes_.push_back({root->text, s.span, ofPart});
+    // `head.weight = emb.weight`: an object holds what it is given.
+    if (target.kind == ExprKind::Member && s.op == "=" && value) bound_.push_back({root->text, value, s.span, true});
   }
 }
 

@@ -114,7 +114,13 @@ const ast::Expr* changedByCall(const ast::Expr& call) {
   const syntax::Familiar* head = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
   const bool ofLibrary = head && (head->prefix || head->layer);
   const ast::Expr* operand = callee.args[0].get();
-  if (ofLibrary && !call.arguments.empty() && !call.arguments[0].name) operand = call.arguments[0].value.get();
+  if (ofLibrary && !call.arguments.empty()) {
+    const auto isOperand = [&](const ast::Argument& a) {
+      return a.name ? a.name->text == "input" : &a == &call.arguments[0];
+    };
+    const auto given = std::ranges::find_if(call.arguments, isOperand);
+    operand = given == call.arguments.end() ? nullptr : given->value.get();
+  }
   const std::string_view name = callee.text;
   const syntax::Familiar* known = syntax::familiarName(name);
   const bool changes = name.size() > 1 && name.ends_with('_') && !name.ends_with("__") && !(known && known->nothing);

@@ -97,7 +97,8 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
 /// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
 std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
                                                    Beside beside) {
-  if (beside != Beside::Statement || !changesItsOperand(e, callee) || !isPlace(*changedByCall(e))) return std::nullopt;
+  if (beside != Beside::Statement || given.empty() || !changesItsOperand(e, callee) || !isPlace(*changedByCall(e)))
+    return std::nullopt;
   const WrittenCall written = [&] {
     WrittenCall w{callee.name, callee.method, {}, beside};
     for (const syntax::ForeignArgument& a : given) w.operands.push_back({a.text, a.compound});

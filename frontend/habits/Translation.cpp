@@ -395,8 +395,19 @@ bool Translation::dropsCopy(const ast::Expr& e, const TranslatedCall& known, con
          isAssignedBehind(file, s->span, bound);
 }
 
+namespace {
+/// `m.w.T += v` as `m.w += (v).T`: the weight of a layer lies the other way round here, and a transposition is no
+/// place.
+std::string assignedTransposed(const std::string& text) {
+  const size_t turn = text.find(".T "), value = text.find("= ");
+  if (turn == text.npos || value == text.npos || value > turn + 4 || text.find_first_of(" (") < turn) return text;
+  return text.substr(0, turn) + text.substr(turn + 2, value - turn) + "(" + text.substr(value + 2) + ").T";
+}
+}  // namespace
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   auto found = known(e);
+  if (found) found->text = assignedTransposed(found->text);
   const ast::File* file = context_.frame().unit->file;
   const std::string name(found ? assignedIn(found->text) : "");
   if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
@@ -420,12 +431,7 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  Given given = argumentsOf(e, callee->method);
-  // The weight of a layer lies the other way round here, which says nothing to what each element gets by itself.
-  const bool alone = std::all_of(e.arguments.begin() + (callee->method || e.arguments.empty() ? 0 : 1),
-                                 e.arguments.end(), [](const ast::Argument& a) { return isOfLiterals(*a.value); });
-  if (beside == Beside::Statement && alone && !given.empty() && given[0].text.ends_with(".T"))
-    given[0].text.resize(given[0].text.size() - 2);
+  const Given given = argumentsOf(e, callee->method);
   const bool changed = changesItsOperand(e, *callee);
   if (changed && beside != Beside::Statement)
     if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;

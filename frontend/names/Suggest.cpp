@@ -102,8 +102,10 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
     sure = among == Among::Few || only || isMistyped(name, meant);
   }
   if (meant.empty()) return;
-  // `x2` is not `x1`, nor is `X` certainly `x`.
-  if (!known) sure = sure && digits(name) == digits(meant) && (name.size() > 1 || among == Among::Few);
+  // `x2` is not `x1`, nor is `X` certainly `x`; `normal_` works in place.
+  if (!known)
+    sure = sure && digits(name) == digits(meant) && name.ends_with('_') == meant.ends_with('_') &&
+           (name.size() > 1 || among == Among::Few);
   d.help("did you mean `" + meant + "`?", sure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
 }
 

@@ -78,13 +78,16 @@ std::optional<Structs::Misfit> Structs::misfit(const Val& v) {
   for (size_t i = 0; i < v.elems.size(); ++i) {
     const Val& e = v.elems[i];
     const std::string part = isDeclared ? "." + v.info->decl->stmt->fields[i].name.text : "." + std::to_string(i);
+    const ast::TypeExpr* written = isDeclared ? v.info->decl->stmt->fields[i].type.get() : nullptr;
     if (e.isTree()) {
-      auto found = misfit(e);
+      // A type variable stands for any tree, also for a batch of one.
+      const bool isAny = written && written->path.size() == 1 && !written->hasArgs &&
+                         listedGeneric(structGenerics(*v.info->decl), written->path[0].text);
+      auto found = isAny ? std::nullopt : misfit(e);
       if (found) found->path.insert(0, part);
       if (found) return found;
       continue;
     }
-    const ast::TypeExpr* written = isDeclared ? v.info->decl->stmt->fields[i].type.get() : nullptr;
     if (!written || !e.is(Val::Kind::Tensor)) continue;
     const Generics g = structGenerics(*v.info->decl);
     const ast::TypeExpr& t = *aliases_.expanded(written, g);

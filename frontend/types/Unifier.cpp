@@ -224,9 +224,6 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
                                 ", but " + std::string(context_.sources.text(part->declared->span)) + " is declared");
     d.note(part->declared->span, "declared here");
     who.explain(d);
-    if (part->leaf->tensor->type.rank() + 1 == static_cast<int>(part->declared->args.size()))
-      d.help(
-          "`map` and `vmap` take a row of each tensor; the elements of a list are taken by `tuple(n, |i| f(xs[i]))`");
     return d;
   }
   return v;

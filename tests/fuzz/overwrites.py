@@ -137,13 +137,14 @@ class Table:
         if kind == "n": return str(r.randint(1, 9))
         i = of[r.choice(list(of))][0]
         if kind == "c": return f"{i} * {r.randint(1, 5)}"
+        if kind == "x" and r.random() < .4: return f"x[{i} * {r.choice([1, 2, 3, 5])} % {2 ** (self.n.bit_length() - 1)}]"
         if kind == "x": return f"x[{i} % {self.n}]"
         return f"m[{i} % {self.rows_cols[0]}, {r.randrange(self.rows_cols[1])}]"
 
 
 def case(a, seed):
     r = random.Random(seed)
-    n, rows, cols = r.choice([2, 3, 5, 8, 17, 40]), r.choice([2, 3, 5, 9]), r.choice([2, 4, 7, 18])
+    n, rows, cols = r.choice([2, 3, 5, 8, 17, 40, 64, 256]), r.choice([2, 3, 5, 9]), r.choice([2, 4, 7, 18])
     tables = [Table(r, f"f{k}", n, rows, cols) for k in range(8)]
     xs = [[r.randint(-20, 40) for _ in range(n)] for _ in range(2)]
     ms = [[[r.randint(-20, 40) for _ in range(cols)] for _ in range(rows)] for _ in range(2)]
@@ -158,7 +159,7 @@ def case(a, seed):
             lines += [f"print(used({len(want) + 3}))", f'save("r{len(want)}.npy", f{i}(x{k}, m{k}))']
             want.append((f"f{i}(x{k}, m{k})", names[f"f{i}"](np.array(x), np.array(m))))
     files = {f"overwrites{seed}.tl": "\n".join(lines) + "\n"}
-    flags = [[], ["--no-fuse"], ["--engine=interp"], ["--threads", "1"], ["--code=full"]][seed % 5]
+    flags = [[], ["--no-fuse"], ["--code=full", "--target-cpu", "x86-64-v3"], ["--engine=interp"], ["--code=full"]][seed % 5]
     with tempfile.TemporaryDirectory() as d:
         _, problem = harness.run(a, d, files, flags)
         for i, (text, value) in enumerate([] if problem else want):
