@@ -5,6 +5,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <array>
+#include <ranges>
 
 #include "codegen/cache/BuildId.h"
 #include "codegen/cache/KernelCache.h"
@@ -90,7 +91,7 @@ class CpuTarget : public Target {
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
     std::string text;
     Compiler compiler(processor_);
-    for (CodeKind kind : {CodeKind::Quick, CodeKind::Loops, CodeKind::Products}) {
+    for (CodeKind kind : kCodeKinds | std::views::reverse) {
       auto module = compiler.newModule("kernels");
       bool any = false;
       for (size_t i = 0; i < requests.size(); ++i) {

@@ -12,7 +12,8 @@ namespace tenc::codegen::cpu {
 using PaddedMemory = llvm::SmallDenseMap<const llvm::Value*, int64_t>;
 
 /// Reads and writes the last vectors of such tensors as a whole. Emitters mask them, or write them in pieces, as other
-/// tensors could stand behind them; memory that is accessed so becomes no register.
+/// tensors could stand behind them. Whatever a mask leaves out lies in the same memory; memory that is accessed so
+/// becomes no register.
 void useWholeVectors(llvm::Function& f, const PaddedMemory& padded);
 
 }  // namespace tenc::codegen::cpu

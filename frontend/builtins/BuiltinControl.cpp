@@ -145,16 +145,16 @@ LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
 
 // The first trip stands before the loop: it says what the rows of the result are.
 
-/// Values of one type as a list.
+/// Whether the last of the values of a list is of the type of the first; reports it if not.
+bool isOfListType(BuiltinCall& k, const std::vector<Val>& elems) {
+  const std::string first = describe(elems[0]), last = describe(elems.back());
+  if (first == last) return true;
+  k.context.error(Code::E0203, k.span, "values of a list are of one type, not " + first + " and " + last)
+      .help("values of different types form a tuple: `tuple(n, f)`");
+  return false;
+}
+
 Val listed(BuiltinCall& k, std::vector<Val> elems) {
-  for (const Val& e : elems) {
-    if (e.poison()) return e;
-    if (describe(e) == describe(elems[0])) continue;
-    return Val(k.context
-                   .error(Code::E0203, k.span,
-                          "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(e))
-                   .help("values of different types form a tuple: `tuple(n, f)`"));
-  }
   Val made = Val::ofList(std::move(elems), k.span);
   k.placing.checkOnePlace(made, "the values of a list", k.span);
   return made;
@@ -167,6 +167,7 @@ Val map(BuiltinCall& k) {
     for (const Val& e : given.elems) {
       elems.push_back(k.tensors.settle(k.calls.callValue(k["f"], {e}, k.span)));
       if (elems.back().poison()) return elems.back();
+      if (!isOfListType(k, elems)) return k.lost();
     }
     return listed(k, std::move(elems));
   }
@@ -336,7 +337,7 @@ Val listOrTuple(BuiltinCall& k) {
                             "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
                      .help("values of one type form a list, `list(n, f)`, or a dim of one tensor"));
     }
-    if (!Tuple && describe(elems.back()) != describe(elems[0])) break;  // told below
+    if (!Tuple && !isOfListType(k, elems)) return k.lost();
   }
   return Tuple ? Val::ofTuple(std::move(elems), k.span) : listed(k, std::move(elems));
 }

@@ -27,10 +27,11 @@ class Table:
         self.rows_cols = (rows, cols)
         self.names = ["d"] if r.random() < .7 else ["d", "e"]
         for t in self.names: self.emit("var {} = {}".format(t, (start := self.start())[0]), f"{t} = ({start[1]}).copy()")
-        for _ in range(r.choice([0, 1, 1, 2])): self.update()
-        for _ in range(r.choice([1, 1, 1, 2])):
+        self.writes_only = r.random() < .5  # one loop, which reads nothing of the table, behind one update
+        for _ in range(1 if self.writes_only else r.choice([0, 1, 1, 2])): self.update()
+        for _ in range(1 if self.writes_only else r.choice([1, 1, 1, 2])):
             self.loop()
-            if r.random() < .2: self.update()
+            if not self.writes_only and r.random() < .2: self.update()
         total = " + ".join(self.names)
         self.emit(total, f"return {total}")
         self.tl.append("}")
@@ -89,8 +90,8 @@ class Table:
             self.depth += 1
             of[d] = (i, lo, hi)
             counters.append(i)
-            if d != dims[-1][0] and r.random() < .15: self.statement(of, row=True)
-        if r.random() < .6: self.fill(of)
+            if not self.writes_only and d != dims[-1][0] and r.random() < .15: self.statement(of, row=True)
+        if self.writes_only or r.random() < .6: self.fill(of)
         else:
             for _ in range(r.choice([1, 1, 2])): self.statement(of)
         for _ in dims:
@@ -111,7 +112,7 @@ class Table:
     def fill(self, of):
         """One element of a table in each trip, of others, or of an element that another trip may have written."""
         t, terms = self.r.choice(self.names), [self.term(of, "xmnc")]
-        if self.r.random() < .4: terms.append(f"{t}[{self.place(of)}]")
+        if not self.writes_only and self.r.random() < .4: terms.append(f"{t}[{self.place(of)}]")
         text = f"({' + '.join(terms)}) % 97" if self.r.random() < .8 else str(self.r.randint(0, 9))
         at = ", ".join(of[d][0] for d in range(len(self.shape)))
         self.emit(f"{t}[{at}] = {text}", f"{t}[{at}] = {text}")
