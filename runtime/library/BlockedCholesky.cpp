@@ -3,6 +3,7 @@
 // rest.
 #include "runtime/library/Blocked.h"
 #include "runtime/library/Phased.h"
+#include "runtime/library/SmallMatrix.h"
 
 namespace tenc::rt::library {
 namespace {
@@ -28,12 +29,9 @@ struct Cholesky {
     const int64_t n = side(call), panel = at.phase / 2, k0 = panel * kPanel;
     T* const a = part<T>(call, buffers, 1, matrix, 2);
     const int ld = static_cast<int>(n);
-    const T one = 1;
     if (at.phase % 2 == 1) {
       const auto [begin, end] = columnsOf(n, panel, at.number + 1);
-      const int depth = kPanel, width = static_cast<int>(end - begin);
-      lapack::Routines<T>::trsm("L", "U", "T", "N", &depth, &width, &one, a + k0 * n + k0, &ld, a + begin * n + k0,
-                                &ld);
+      smallTriangularColumns({a + k0 * n + k0, kPanel, n, true, false}, a + begin * n + k0, n, end - begin);
       return Failure::None;
     }
     const auto [begin, end] = columnsOf(n, panel, at.number);

@@ -3,15 +3,19 @@
 // their columns side by side, so what is factored is the transpose: M = A^T = P L U.
 #include "runtime/library/Blocked.h"
 #include "runtime/library/Phased.h"
+#include "runtime/library/SmallMatrix.h"
 
 namespace tenc::rt::library {
 namespace {
 
 template <class T>
 struct Factors {
-  Factors(Scratch& s, int64_t n) : a(s.take<T>(n * n)), pivots(s.take<int>(n)) {}
+  Factors(Scratch& s, int64_t n) : a(s.take<T>(n * n)), pivots(s.take<int>(n)), rows(s.take<T>(2 * kPanel * kPanel)) {}
   T* a;
   int* pivots;  ///< the column of A that each one was exchanged with, from 1 on
+  /// What is below the diagonal in the square of block p, row by row. The next block's is made while others read it.
+  T* rowsOf(int64_t p) const { return rows + p % 2 * kPanel * kPanel; }
+  T* rows;
 };
 
 /// One step of the factorisation for each block of columns: phase p brings the columns from block p on up to date, and
@@ -32,12 +36,15 @@ struct Elimination {
     if (p == 0)
       std::copy(from + begin * n, from + end * n, tile);
     else
-      update(f, n, (p - 1) * kPanel, tile, width);
+      update(f, n, p - 1, tile, width);
     if (item > 0) return true;
     const int m = static_cast<int>(n - begin);
     int info = 0;
     lapack::Routines<T>::getrf(&m, &width, tile + begin, &ld, f.pivots + begin, &info);
     for (int64_t i = begin; i < end; ++i) f.pivots[i] += static_cast<int>(begin);
+    T* const rows = f.rowsOf(p);
+    for (int64_t j = 0; j < width; ++j)
+      for (int64_t i = j + 1; i < width; ++i) rows[i * kPanel + j] = tile[j * n + begin + i];
     return info == 0;
   }
 
@@ -52,13 +59,14 @@ struct Elimination {
     for (int64_t i = begin; i < end; ++i) std::swap(column[i], column[pivots[i] - 1]);
   }
 
-  /// Columns of a tile after the block of columns at k0.
-  static void update(const Factors<T>& f, int64_t n, int64_t k0, T* tile, int width) {
+  /// Columns of a tile after block p of columns.
+  static void update(const Factors<T>& f, int64_t n, int64_t p, T* tile, int width) {
+    const int64_t k0 = p * kPanel;
     const int ld = static_cast<int>(n), depth = kPanel, below = static_cast<int>(n - k0 - kPanel);
     const T one = 1, minus = -1;
     const T* const l = f.a + k0 * n + k0;
     for (int j = 0; j < width; ++j) exchange(tile + j * n, f.pivots, k0, k0 + kPanel);
-    lapack::Routines<T>::trsm("L", "L", "N", "U", &depth, &width, &one, l, &ld, tile + k0, &ld);
+    smallTriangularColumns({f.rowsOf(p), kPanel, kPanel, true, true}, tile + k0, n, width);
     lapack::Routines<T>::gemm("N", "N", &below, &width, &depth, &minus, l + kPanel, &ld, tile + k0, &ld, &one,
                               tile + k0 + kPanel, &ld);
   }

@@ -208,11 +208,38 @@ HWY_ATTR void triangular(const Triangle<T>& t, const T* b, T* x, T* work, int64_
   packRows(work, x, t.n, m);
 }
 
+/// Some columns at a time become padded rows and columns again.
+template <class T>
+HWY_ATTR void triangularColumns(const Triangle<T>& t, T* x, int64_t step, int64_t m) {
+  constexpr int64_t kColumns = 2 * kGroup<T>, kEach = kSquare<T>;
+  alignas(64) T work[kMostSmall * kColumns];
+  const int64_t whole = t.n / kEach * kEach;
+  for (int64_t begin = 0; begin < m; begin += kColumns) {
+    T* const columns = x + begin * step;
+    const int64_t width = m - begin < kColumns ? m - begin : kColumns, squares = width / kEach * kEach;
+    for (int64_t j = 0; j < squares; j += kEach)
+      for (int64_t i = 0; i < whole; i += kEach)
+        turnSquare(columns + j * step + i, step, work + i * kColumns + j, kColumns);
+    for (int64_t j = 0; j < width; ++j)
+      for (int64_t i = j < squares ? whole : 0; i < t.n; ++i) work[i * kColumns + j] = columns[j * step + i];
+    // What pads a row is computed, too, and read by nothing.
+    for (int64_t j = width; j < kColumns; ++j)
+      for (int64_t i = 0; i < t.n; ++i) work[i * kColumns + j] = 0;
+    solveTriangle(t, work, kColumns);
+    for (int64_t j = 0; j < squares; j += kEach)
+      for (int64_t i = 0; i < whole; i += kEach)
+        turnSquare(work + i * kColumns + j, kColumns, columns + j * step + i, step);
+    for (int64_t j = 0; j < width; ++j)
+      for (int64_t i = j < squares ? whole : 0; i < t.n; ++i) columns[j * step + i] = work[i * kColumns + j];
+  }
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses): the argument of the macro is a type.
 #define TENC_FOR(T)                                                                                                \
   void pivotsOf(const T* a, T* found, T* sign, T* work, int64_t n) { pivots(a, found, sign, work, n); }            \
   bool solveOf(const T* a, const T* b, T* x, T* work, int64_t n, int64_t m) { return solve(a, b, x, work, n, m); } \
-  void triangularOf(const Triangle<T>& t, const T* b, T* x, T* work, int64_t m) { triangular(t, b, x, work, m); }
+  void triangularOf(const Triangle<T>& t, const T* b, T* x, T* work, int64_t m) { triangular(t, b, x, work, m); }  \
+  void triangularColumnsOf(const Triangle<T>& t, T* x, int64_t step, int64_t m) { triangularColumns(t, x, step, m); }
 TENC_FOR(float)
 TENC_FOR(double)
 #undef TENC_FOR
@@ -235,6 +262,9 @@ namespace tenc::rt::library {
   }                                                                                                           \
   void smallTriangular(const Triangle<T>& t, const T* b, T* x, T* work, int64_t m, Vectors v) {               \
     wideVectors(v) ? N_AVX3::triangularOf(t, b, x, work, m) : N_AVX2::triangularOf(t, b, x, work, m);         \
+  }                                                                                                           \
+  void smallTriangularColumns(const Triangle<T>& t, T* x, int64_t step, int64_t m, Vectors v) {               \
+    wideVectors(v) ? N_AVX3::triangularColumnsOf(t, x, step, m) : N_AVX2::triangularColumnsOf(t, x, step, m); \
   }
 TENC_FOR(float)
 TENC_FOR(double)

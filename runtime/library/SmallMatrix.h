@@ -89,4 +89,8 @@ void smallTriangular(const Triangle<float>& t, const float* b, float* x, float* 
 void smallTriangular(const Triangle<double>& t, const double* b, double* x, double* work, int64_t m,
                      Vectors v = Vectors::Best);
 
+/// The same in place for b whose m columns of t.n elements begin `step` elements after each other.
+void smallTriangularColumns(const Triangle<float>& t, float* x, int64_t step, int64_t m, Vectors v = Vectors::Best);
+void smallTriangularColumns(const Triangle<double>& t, double* x, int64_t step, int64_t m, Vectors v = Vectors::Best);
+
 }  // namespace tenc::rt::library
