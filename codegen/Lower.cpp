@@ -379,7 +379,7 @@ class Lowering {
       std::vector<uint32_t> ids;
       for (uint32_t i = 0; i < items.size(); ++i) {
         if (items[i].bytes == 0 || items[i].device != d || items[i].inFile) continue;
-        list.push_back({items[i].bytes, items[i].start, items[i].end, 0, items[i].alignment});
+        list.push_back({items[i].bytes, items[i].start, items[i].end, 0, items[i].alignment, items[i].gap});
         ids.push_back(i);
       }
       MemoryLayout layout = planMemory(list);

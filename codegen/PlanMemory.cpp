@@ -76,7 +76,7 @@ uint64_t rounded(uint64_t bytes) {
 
 /// Where more than the usual alignment is wanted, the block is larger by what may be lost in front.
 uint64_t blockOf(const MemoryItem& item) {
-  return rounded(item.bytes) + std::max(item.alignment, kPlannedAlignment) - kPlannedAlignment;
+  return rounded(item.bytes) + item.gap + std::max(item.alignment, kPlannedAlignment) - kPlannedAlignment;
 }
 
 struct Blocks {

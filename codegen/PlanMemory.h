@@ -13,6 +13,7 @@ struct MemoryItem {
   int64_t start = 0, end = 0;              ///< alive in [start, end)
   uint64_t offset = 0;                     ///< the result; items alive at one time do not overlap
   uint64_t alignment = kPlannedAlignment;  ///< of the offset, a power of two
+  uint64_t gap = 0;                        ///< bytes behind it that nothing else gets, a multiple of kPlannedAlignment
 };
 
 /// Sets the offsets. `peak` is the arena's size, `peakTime` a time at which the most bytes are alive.

@@ -319,7 +319,9 @@ void Storage::align() {
       const Value* v =
           result >= 0 ? op->result(static_cast<size_t>(result)) : op->operand(static_cast<size_t>(operand));
       Item& item = items_[classOf(v)];
-      item.alignment = std::max(item.alignment, kernels_.needs(*op).argument(b).alignment);
+      const KernelNeeds::Argument needs = kernels_.needs(*op).argument(b);
+      item.alignment = std::max(item.alignment, needs.alignment);
+      item.gap = std::max(item.gap, needs.gap);
     }
   }
 }

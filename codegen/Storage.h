@@ -37,6 +37,7 @@ class Storage {
     int64_t start = 0, end = 0;        ///< hull of the lives of all values in it (and of what it is exchanged with)
     const ir::Value* value = nullptr;  ///< one of them, for people
     uint64_t alignment = 1;            ///< the most that a kernel wants of it, in bytes
+    uint64_t gap = 0;                  ///< bytes to be left free behind it
     bool inFile = false;               ///< stays in the file that it is mapped from
   };
   /// Storages after merging; numbers as in Slot. Unused ones have 0 bytes.

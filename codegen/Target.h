@@ -18,7 +18,8 @@ struct KernelNeeds {
   struct Argument {
     uint64_t alignment = 1;  ///< bytes, a power of two: what its address is a multiple of
     bool overwritable =
-        true;  ///< an output may stand in its memory, where what the kernel means allows that (InPlace.h)
+        true;          ///< an output may stand in its memory, where what the kernel means allows that (InPlace.h)
+    uint64_t gap = 0;  ///< bytes to be left free behind it, a multiple of kPlannedAlignment
   };
   std::vector<Argument> arguments;  ///< by Kernel::buffers; scratch buffers are none
   uint64_t scratchBytes = 0;        ///< per thread, aligned to abi::kScratchAlignment

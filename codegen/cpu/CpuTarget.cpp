@@ -4,9 +4,11 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <ranges>
 
+#include "codegen/PlanMemory.h"
 #include "codegen/cache/BuildId.h"
 #include "codegen/cache/KernelCache.h"
 #include "codegen/cpu/CompileAll.h"
@@ -33,10 +35,12 @@ class CpuTarget : public Target {
   KernelNeeds needs(const CodeRequest& request) const override {
     const Kernel& k = *request.kernel;
     KernelNeeds needs;
+    const uint64_t gap = gapOf(k);
     for (const Buffer& b : k.buffers) {
       const auto width = static_cast<uint64_t>(ir::byteSize(b.dtype));
       const bool written = b.role == Buffer::Role::Output || b.role == Buffer::Role::InOut;
-      needs.arguments.push_back({written ? abi::alignmentOf(static_cast<uint64_t>(b.elements) * width, width) : width});
+      needs.arguments.push_back(
+          {.alignment = written ? abi::alignmentOf(bytesOf(b), width) : width, .gap = wholePages(b) ? gap : 0});
     }
     needs.scratchBytes = scheduleOf(request).scratchBytes;
     return needs;
@@ -119,6 +123,20 @@ class CpuTarget : public Target {
   }
 
  private:
+  static uint64_t bytesOf(const Buffer& b) {
+    return static_cast<uint64_t>(b.elements) * static_cast<uint64_t>(ir::byteSize(b.dtype));
+  }
+  static bool wholePages(const Buffer& b) {
+    constexpr uint64_t kPage = 4096;
+    return bytesOf(b) >= 2 * kPage && bytesOf(b) % kPage == 0;
+  }
+  /// Loops that read several arrays side by side evict fewer lines if the arrays begin at different places of a page,
+  /// and thereby in different sets of the first cache. Five lines: with a small number all sets come in turn.
+  static uint64_t gapOf(const Kernel& k) {
+    const bool isLoop = k.kind == Kernel::Kind::Native || k.kind == Kernel::Kind::TensorLoop;
+    return isLoop && std::ranges::count_if(k.buffers, wholePages) > 1 ? 5 * kPlannedAlignment : 0;
+  }
+
   /// The schedule of full code, or of quick code where full code is not worth compiling. Quick code contracts nothing,
   /// so it would have other bits where contraction is allowed.
   Schedule scheduleOf(const CodeRequest& request) const {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "codegen/PlanMemory.h"
 
@@ -46,6 +47,15 @@ TEST(PlanMemory, ThePeakIsWhereTheMostIsAlive) {
   MemoryLayout layout = planMemory(items);
   EXPECT_EQ(layout.peakTime, 10);
   EXPECT_EQ(layout.peak, 6464u);
+}
+
+TEST(PlanMemory, GapsAreLeftBehindWhatAsksForThem) {
+  std::vector<MemoryItem> items;
+  for (int64_t i = 0; i < 8; ++i) items.push_back({32768, 0, 10, 0, kPlannedAlignment, 5 * kPlannedAlignment});
+  planMemory(items);
+  std::set<uint64_t> places;
+  for (const MemoryItem& item : items) places.insert(item.offset % 4096);
+  EXPECT_EQ(places.size(), items.size());
 }
 
 }  // namespace
