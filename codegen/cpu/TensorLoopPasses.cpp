@@ -5,6 +5,7 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "codegen/cpu/FrameSlots.h"
 #include "codegen/cpu/Optimiser.h"
 #include "codegen/cpu/WholeVectors.h"
 
@@ -114,9 +115,15 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   constexpr uint64_t kCode = 1000, kMuchCode = 4000;
   uint64_t left = parts.isLong ? kMuchCode : kCode;
   for (llvm::Loop* loop : analyses.functions.getResult<llvm::LoopAnalysis>(f)) chooseUnrolling(*loop, evolution, left);
+  {
+    llvm::FunctionPassManager passes;
+    passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
+    passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
+    passes.run(f, analyses.functions);
+  }
+  useSlots(f);
+  analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
   llvm::FunctionPassManager passes;
-  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
-  passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());

@@ -25,11 +25,13 @@ class Program:
     def __init__(self, seed):
         self.r = random.Random(seed)
         r = self.r
-        self.n, self.m = r.choice([1, 2, 3, 5, 8, 16, 17, 33]), r.choice([1, 2, 3, 4, 7, 16])
+        self.n, self.m = r.choice([1, 2, 3, 5, 8, 16, 17, 33, 40, 64, 100]), r.choice([1, 2, 3, 4, 7, 16])
         self.dtype = r.choice(["f32", "f32", "f64"])
         self.shapes = {"v": (self.n,), "w": (self.n,), "a": (self.m, self.n), "b": (self.m, self.n), "q": (self.n, self.n),
                        "u": (self.m,), "k": (self.n,), "j": (self.m,)}
         self.integers = {"k", "j"}
+        self.square = self.n <= 33
+        if not self.square: del self.shapes["q"]  # more than a loop over small tensors may carry
         self.lines, self.depth, self.trips = [], 0, 0
         for name, shape in self.shapes.items(): self.start(name, shape)
         self.lines += ["var s = 0.5" if self.dtype == "f32" else "var s = f64(0.5)", "var c = 1"]
@@ -68,7 +70,9 @@ class Program:
                 lambda: f"where({sub()} < {sub()}, {sub()}, {sub()})", lambda: f"max({sub()}, {sub()})",
                 lambda: f"({sub()} / ({sub()} * {self.named(shape)} + 1.5))"]
         if shape == (n,):
-            ways += [lambda: f"({self.tensor((m,), depth - 1)} @ {self.tensor((m, n), depth - 1)})", lambda: f"({sub()} @ {self.named((n, n))})",
+            if self.square: ways.append(lambda: f"({sub()} @ {self.named((n, n))})")
+            if n > 2: ways += [lambda: self.joined(sub(), self.named(shape)), lambda: self.joined(self.named(shape), sub())]
+            ways += [lambda: f"({self.tensor((m,), depth - 1)} @ {self.tensor((m, n), depth - 1)})",
                      lambda: f"sum({self.tensor((m, n), depth - 1)}, axis: 0)", lambda: f"flip({sub()})", lambda: f"softmax({sub()})",
                      lambda: f"{self.named((m, n))}[{self.index(m)}]", lambda: f"cumsum({sub()})", lambda: f"roll({sub()}, 1)",
                      lambda: f"{self.dtype}({self.whole((n,), depth - 1)})"]
@@ -76,7 +80,8 @@ class Program:
         if shape == (m,):
             ways += [lambda: f"({self.named((m, n))} @ {self.tensor((n,), depth - 1)})", lambda: f"mean({self.tensor((m, n), depth - 1)}, axis: 1)"]
         if shape == (m, n):
-            ways += [lambda: f"({sub()} @ {self.named((n, n))})", lambda: f"({sub()} + {self.tensor((n,), depth - 1)})",
+            if self.square: ways.append(lambda: f"({sub()} @ {self.named((n, n))})")
+            ways += [lambda: f"({sub()} + {self.tensor((n,), depth - 1)})",
                      lambda: f"({self.tensor((m,), depth - 1)}[:, new] * {self.tensor((n,), depth - 1)}[new])"]
         if shape == (n, n): ways += [lambda: f"{sub()}.T", lambda: f"({self.named((m, n))}.T @ {self.named((m, n))})", lambda: f"({sub()} @ {self.named(shape)})"]
         return r.choice(ways)()
@@ -115,11 +120,26 @@ class Program:
         elif kind < .68: self.put(f"c = {r.choice(['c + 1', 'c * 3 % 11', 'c + i64(s > 0.2)', 'i64(sum(k)) % 13', 'argmax(v)'])}")
         elif kind < .78:
             self.put(f"{r.choice('ab')}[{self.index(self.m)}] = {self.bounded(self.tensor((self.n,)))}")
-        elif kind < .82 and self.n > 2: self.put(f"v[1:-1] = {self.bounded('v[1:-1] + 0.25 * (v[2:] - w[:-2])')}")
+        elif kind < .8 and self.n > 2: self.put(f"v[1:-1] = {self.bounded('v[1:-1] + 0.25 * (v[2:] - w[:-2])')}")
+        elif kind < .83 and self.n > 2: self.part()
         elif kind < .86: self.put(f"v[{self.index(self.n)}] = s")
         elif kind < .9: self.put("(v, w) = (w, v)")
         elif kind < .96 and self.rows: self.put(f"h[{self.index(self.rows)}] = {self.bounded(self.tensor((self.n,)))}")
         else: self.put("let t = v + w")
+
+    def joined(self, x, y):
+        """Elements of two vectors, one after the other."""
+        at = self.r.randrange(1, self.n)
+        return f"concat(({x}[{self.n - at}:], {y}[:{self.n - at}]))"
+
+    def part(self):
+        """Changes some elements of a vector after others, at places that are apart by a number of them."""
+        r, n = self.r, self.n
+        count = r.randint(1, n - 1)
+        at, first, second = (r.randint(0, n - count) for _ in range(3))
+        part = lambda name, begin: f"{name}[{begin}:{begin + count}]"
+        x, y, z = (r.choice("vw") for _ in range(3))
+        self.put(f"{part(x, at)} = {self.bounded(f'{part(y, first)} * 0.5 + {part(z, second)}')}")
 
     def bounded(self, text): return f"tanh({text})" if self.r.random() < .7 else text
 

@@ -101,6 +101,7 @@ def commands(root, binaries, fuzz_programs):
         "gradients": [str(tests / "gradients/run.py"), "--tenc", tenc],
         "fuzz.gradients": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--gradients", "--ways", "1", "--count", str(fuzz_programs), "--fail-fast"],
         "fuzz.overwrites": [str(tests / "fuzz/overwrites.py"), "--tenc", tenc, "--count", "200"],
+        "fuzz.tensor_loops": [str(tests / "fuzz/tensor_loops.py"), "--tenc", tenc, "--count", "60"],
         "devices": [str(tests / "fuzz/devices.py"), "--tenc", tenc, "--count", "60"],
         "numerics": [str(tests / "numerics/ops.py"), "--tenc", tenc, "--interp", opt],
     }
