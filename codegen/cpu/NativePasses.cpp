@@ -141,7 +141,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
-  keepShortVectors(f, analyses.functions);
+  chooseShortLoops(f, analyses.functions);
   llvm::FunctionPassManager unrolling;
   unroll(unrolling);
   unrolling.run(f, analyses.functions);

@@ -128,14 +128,31 @@ bool isShortVector(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::Loo
   return fills && accesses.getInfo(loop).canVectorizeMemory();
 }
 
+/// Whether all loops in a loop are so short that it may be vectorised once they are unrolled as a whole.
+bool holdsShortLoops(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  constexpr size_t kMostUnrolled = 400;  // instructions
+  size_t length = 0;
+  for (llvm::Loop* inner : loop.getSubLoops()) {
+    const unsigned trips = evolution.getSmallConstantTripCount(inner);
+    if (trips == 0 || inner->getNumBlocks() != 1) return false;
+    length += trips * lengthOf(*inner);
+  }
+  return length != 0 && length <= kMostUnrolled;
+}
+
 }  // namespace
 
-/// So that they are not unrolled before they are vectorised.
-void keepShortVectors(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+/// Which loops are unrolled before the others are vectorised, beside those that LLVM would unroll: none that become
+/// vectors themselves, and those that stand between the loop around them and vectors.
+void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
-  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
-    if (isShortVector(*loop, evolution, accesses)) llvm::addStringMetadataToLoop(loop, kUnrollCount, 1);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (isShortVector(*loop, evolution, accesses))
+      llvm::addStringMetadataToLoop(loop, kUnrollCount, 1);
+    else if (loop->isInnermost() && !loop->isOutermost() && holdsShortLoops(*loop->getParentLoop(), evolution))
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.full");
+  }
 }
 
 /// Short loops are unrolled as a whole.
