@@ -192,6 +192,17 @@ const ir::Value* carriedTensor(const ir::Value* v) {
   return v;
 }
 
+/// How much more an index is than a variable, where that is a constant.
+std::optional<int64_t> aheadOf(const ir::Value* index, const ir::Value* variable) {
+  if (index == variable) return 0;
+  const ir::Op* op = index->op;
+  if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return std::nullopt;
+  const size_t constant = op->kind == OpKind::Add && op->operand(1) == variable ? 0 : 1;
+  const auto by = ir::constantInt(op->operand(constant));
+  if (!by || op->operand(1 - constant) != variable) return std::nullopt;
+  return op->kind == OpKind::Add ? *by : -*by;
+}
+
 /// All in a region and the ifs in it.
 void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
   for (const auto& op : region.ops) {
@@ -201,6 +212,48 @@ void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
 }
 
 }  // namespace
+
+/// Whether no trip of a loop without others in it reads or writes what another one writes: of each tensor that it
+/// writes, all accesses have the variable, or as much more than it, as their index along one dim. LLVM cannot tell from
+/// places of memory (`a[i, j] -= a[k, j]`), and would test whether they overlap.
+bool NativeEmitter::areTripsApart(const ir::Op& loop) {
+  struct Accesses {
+    std::vector<std::optional<int64_t>> ahead;  // by dim: how much more than the variable the index is
+    bool writes = false;
+  };
+  const ir::Value* variable = loop.regions[0]->args[0].get();
+  std::unordered_map<const ir::Value*, Accesses> tensors;
+  std::vector<const ir::Op*> ops;
+  findAll(*loop.regions[0], ops);
+  for (const ir::Op* op : ops) {
+    if (op->kind == OpKind::If || op->has(ir::Trait::Terminator) || hoisted_.contains(op)) continue;
+    const bool writes = op->kind == OpKind::Scatter;
+    if (!writes && op->kind != OpKind::Gather) {
+      if (!op->has(ir::Trait::Elementwise) && op->kind != OpKind::Constant) return false;
+      if (op->result()->type.rank() != 0) return false;
+      continue;
+    }
+    if ((writes ? op->operand(1) : op->result())->type.rank() != 0) return false;
+    std::vector<std::optional<int64_t>> ahead(op->operand(0)->type.shape.size());
+    const auto& axes = op->intsAttr("axes");
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes[i]);
+      const ir::Value* index = op->operand((writes ? 2 : 1) + i);
+      const Range range = ranges_.of(index);
+      if (index->type.dtype != ir::DType::I64 || range.least < 0 || range.most >= op->operand(0)->type.shape[axis])
+        continue;  // it may count from the end
+      ahead[axis] = aheadOf(index, variable);
+    }
+    const auto [place, isNew] = tensors.try_emplace(carriedTensor(op->operand(0)), Accesses{ahead});
+    place->second.writes = place->second.writes || writes;
+    for (size_t d = 0; d < ahead.size(); ++d)
+      if (place->second.ahead[d] != ahead[d]) place->second.ahead[d].reset();
+  }
+  return std::ranges::all_of(tensors, [](const auto& tensor) {
+    const Accesses& all = tensor.second;
+    return !all.writes || std::ranges::any_of(all.ahead, [](const auto& ahead) { return ahead.has_value(); });
+  });
+}
 
 /// Whether a place that is read in all trips is written where the loop's variable is the index `axis` of the read, and
 /// in no other trip.
