@@ -60,6 +60,14 @@ def waves(r):
     return [*r.standard_normal((2, 16384)), np.cos(angles), np.sin(angles)]
 
 
+def states(r):
+    """Logarithms of chances: of 24 states at the start, of what follows each, of 16 signs in each; then the signs seen."""
+    return [np.log(r.random(24)), np.log(r.random((24, 24))), np.log(r.random((24, 16))), r.integers(0, 16, 4000)]
+
+
+def coded(r): return [np.minimum(r.integers(1, 20, 200000), 10), r.integers(0, 256, 200000).astype(u8)]
+
+
 def words(r):
     """Bytes of a text: letters, blanks, ends of lines."""
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvk     \n\t", u8)
@@ -128,6 +136,9 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "page_rank": (pages, f64, (20000,)),
     "fft": (waves, f64, (2, 16384)),
     "smith_waterman": (every(whole(0, 4, 1500, u8), whole(0, 4, 1500, u8)), i32, (1,)),
+    "viterbi": (states, i64, (4000,)),
+    "lru": (lambda r: [np.minimum(r.zipf(1.2, 500000), 4095).astype(i64)], i64, (1,)),
+    "run_decode": (coded, u8, (2000000,)),
     "affine_8": (every(normal(8, f32), between(.8, .95, 8), normal(8, f32)), f32, (8,)),
     "affine_100": (every(normal(100, f32), between(.8, .95, 100), normal(100, f32)), f32, (100,)),
     "heat_64": (every(normal(64, f32)), f32, (64,)),

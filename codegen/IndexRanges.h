@@ -96,7 +96,8 @@ class IndexRanges {
   std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
   std::vector<Order> orders_;                                               ///< of the scopes that are open
   int scopes_ = 0, loops_ = 0;
-  int left_ = 1 << 16;  ///< how many more values are looked into; then their dtypes are all that is known
+  bool neverRuns_ = false;  ///< what was assumed of a value in this part of the code is nothing that it can be
+  int left_ = 1 << 16;      ///< how many more values are looked into; then their dtypes are all that is known
 };
 
 }  // namespace tenc::codegen

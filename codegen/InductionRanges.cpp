@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "codegen/IndexRanges.h"
 #include "ir/Loops.h"
@@ -49,7 +50,8 @@ void IndexRanges::set(const ir::Value* v, std::optional<Range> r) {
 
 void IndexRanges::assume(const ir::Value* v, Range range) {
   const Range before = of(v), both = {std::max(before.least, range.least), std::min(before.most, range.most)};
-  if (both.least > both.most || both == before) return;  // where it is empty, nothing runs
+  if (both.least > both.most) neverRuns_ = true;
+  if (both.least > both.most || both == before) return;
   set(v, both);
   const ir::Op* op = v->op;
   if (op != nullptr && op->kind == OpKind::Mul && op->operand(0) == op->operand(1)) return assumeSquare(*op, both);
@@ -286,6 +288,7 @@ void IndexRanges::enterBody(const ir::Op& loop) {
 /// What a trip leaves that finds what it is given in these ranges.
 std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<Range>& before) {
   const Scope scope(*this);
+  const bool around = std::exchange(neverRuns_, false);
   for (const auto& region : loop.regions) {
     if (loop.kind == OpKind::While) {
       forget(*region);
@@ -300,17 +303,18 @@ std::vector<Range> IndexRanges::afterTrip(const ir::Op& loop, const std::vector<
   assumeChecked(*loop.regions.back());
   std::vector<Range> after;
   for (const ir::Value* v : loop.regions.back()->terminator()->operands()) after.push_back(of(v));
-  return after;
+  return std::exchange(neverRuns_, around) ? before : after;
 }
 
 namespace {
 
-/// The extents of the dims that a region indexes: what counts places ends there.
+/// The extents of the dims that a region indexes: what counts places ends there, and what holds places before.
 void findExtents(const ir::Region& region, std::set<int64_t>& extents) {
   for (const auto& op : region.ops) {
     if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter)
       for (const int64_t axis : op->intsAttr("axes"))
-        extents.insert(op->operand(0)->type.shape[static_cast<size_t>(axis)]);
+        for (const int64_t before : {0, 1})
+          extents.insert(op->operand(0)->type.shape[static_cast<size_t>(axis)] - before);
     for (const auto& inner : op->regions) findExtents(*inner, extents);
   }
 }
@@ -321,7 +325,7 @@ void findExtents(const ir::Region& region, std::set<int64_t>& extents) {
 /// trip leaves them. Ends that go on growing go to the next extent, to what may still be squared, then as far as the
 /// dtype; what no trip needs of that is left out again.
 void IndexRanges::bindLoop(const ir::Op& loop) {
-  constexpr int kPatience = 2, kMostRounds = 8, kDeepest = 3;
+  constexpr int kPatience = 2, kMostRounds = 10, kDeepest = 3;
   constexpr int64_t kFar = int64_t{1} << 31;
   if (loop.kind == OpKind::For) bindLoopVariable(loop);
   const size_t lead = ir::firstCarriedOperand(loop);
@@ -395,12 +399,18 @@ void IndexRanges::results(const ir::Op& op) {
     return;
   }
   std::vector<Range> sides[2];
+  bool never[2];
+  const bool around = neverRuns_;
   for (size_t side = 0; side < 2; ++side) {
     const Scope scope(*this);
+    neverRuns_ = false;
     assumeCondition(op.operand(0), side == 0);
     assumeChecked(*op.regions[side]);
     for (const ir::Value* v : op.regions[side]->terminator()->operands()) sides[side].push_back(of(v));
+    never[side] = neverRuns_;
   }
+  neverRuns_ = around || (never[0] && never[1]);
+  if (never[0] != never[1]) sides[never[0] ? 0 : 1] = sides[never[0] ? 1 : 0];
   for (size_t i = 0; i < op.results.size(); ++i) set(op.result(i), joined(sides[0][i], sides[1][i]));
 }
 

@@ -78,3 +78,41 @@ void coin_change(const int64_t* restrict coins, int64_t* restrict ways) {
   for (int64_t k = 0; k < COINS; ++k)
     for (int64_t v = coins[k]; v <= AMOUNT; ++v) ways[v] = (ways[v] + ways[v - coins[k]]) % 1000000007;
 }
+
+void run_decode(const int64_t* restrict lengths, const uint8_t* restrict values, uint8_t* restrict out) {
+  enum { RUNS = 200000, MOST = 2000000 };
+  memset(out, 0, MOST);
+  int64_t at = 0;
+  for (int64_t i = 0; i < RUNS; ++i)
+    for (int64_t k = 0; k < lengths[i]; ++k) out[at++] = values[i];
+}
+
+void lru(const int64_t* restrict asked, int64_t* restrict result) {
+  enum { ASKED = 500000, KEYS = 4096, KEPT = 256 };
+  int64_t slot[KEYS], key[KEPT], before[KEPT + 1] = {0}, after[KEPT + 1] = {0}, hits = 0, used = 0;
+  memset(slot, -1, sizeof slot);
+  memset(key, -1, sizeof key);
+  before[KEPT] = after[KEPT] = KEPT;
+  for (int64_t i = 0; i < ASKED; ++i) {
+    int64_t k = asked[i], s = slot[k];
+    if (s >= 0) {
+      ++hits;
+      after[before[s]] = after[s];
+      before[after[s]] = before[s];
+    } else if (used < KEPT) {
+      s = used++;
+    } else {
+      s = before[KEPT];
+      after[before[s]] = KEPT;
+      before[KEPT] = before[s];
+      slot[key[s]] = -1;
+    }
+    key[s] = k;
+    slot[k] = s;
+    after[s] = after[KEPT];
+    before[s] = KEPT;
+    before[after[KEPT]] = s;
+    after[KEPT] = s;
+  }
+  *result = hits;
+}

@@ -150,3 +150,29 @@ void smith_waterman(const uint8_t* restrict a, const uint8_t* restrict b, int32_
     }
   out[0] = best;
 }
+
+void viterbi(const double* restrict start, const double* restrict move, const double* restrict emit,
+             const int64_t* restrict seen, int64_t* restrict path) {
+  enum { STEPS = 4000, HIDDEN = 24, SIGNS = 16 };
+  static int64_t from[STEPS][HIDDEN];
+  double score[HIDDEN], next[HIDDEN];
+  memcpy(score, start, sizeof score);
+  for (int64_t t = 1; t < STEPS; ++t) {
+    for (int64_t s = 0; s < HIDDEN; ++s) {
+      double best = score[0] + move[s];
+      int64_t at = 0;
+      for (int64_t p = 1; p < HIDDEN; ++p) {
+        double x = score[p] + move[p * HIDDEN + s];
+        if (x > best) best = x, at = p;
+      }
+      next[s] = best + emit[s * SIGNS + seen[t]];
+      from[t][s] = at;
+    }
+    for (int64_t s = 0; s < HIDDEN; ++s) score[s] = next[s];
+  }
+  int64_t last = 0;
+  for (int64_t s = 1; s < HIDDEN; ++s)
+    if (score[s] > score[last]) last = s;
+  path[STEPS - 1] = last;
+  for (int64_t t = STEPS - 1; t >= 1; --t) path[t - 1] = from[t][path[t]];
+}

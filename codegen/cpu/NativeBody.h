@@ -84,6 +84,7 @@ class NativeEmitter : NativeElements {
     std::vector<const ir::Op*> reads;
   };
   ApartReads apartReads(const ir::Op& loop);
+  bool areTripsApart(const ir::Op& loop);
   bool isChangedAt(const ir::Op& loop, const ir::Op& read, size_t axis);
   Scalar endOfPart(const Counting& c, Range steps, Scalar first);
   void forLoop(const ir::Op& op);

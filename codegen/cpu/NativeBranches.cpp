@@ -93,8 +93,9 @@ bool NativeEmitter::mayLeave(const ir::Op& op) {
 
 /// Whether an `if` keeps the place of a record (the greatest so far): either it stays, or it becomes the variable of
 /// the loop, and the condition asks for the record. A choice would make each trip wait for the one before; records are
-/// rare, and a jump that is guessed right costs nothing.
+/// rare, and a jump that is guessed right costs nothing. Not so in a loop of few trips, where they are not.
 bool NativeEmitter::keepsRecord(const ir::Op& op) {
+  constexpr int64_t kFewTrips = 32;
   bool place = false, asks = false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     const ir::Value* v = op.result(i)->type.rank() == 0 ? carriedAs(op, i) : nullptr;
@@ -104,7 +105,8 @@ bool NativeEmitter::keepsRecord(const ir::Op& op) {
     const ir::Value* other = a == v ? b : a;
     const ir::Region* home = other->op == nullptr ? other->home() : nullptr;
     place = place || ((a == v || b == v) && home != nullptr && home->parentOp != nullptr &&
-                      home->parentOp->kind == OpKind::For && home->args[0].get() == other);
+                      home->parentOp->kind == OpKind::For && home->args[0].get() == other &&
+                      ir::tripCount(*home->parentOp).value_or(kFewTrips + 1) > kFewTrips);
   }
   return place && asks;
 }

@@ -23,15 +23,20 @@ bool hasLoop(const ir::Region& region) {
   return false;
 }
 
-/// Of a loop that is hardly ever run: it is not worth vectors, nor unrolling.
-void latchOf(llvm::BranchInst* branch, bool rare) {
-  if (!rare) return;
+/// What LLVM is told of a loop at its end. One that is hardly ever run is not worth vectors, nor unrolling. `group`:
+/// the accesses in it, where no trip makes one that depends on another trip's.
+void latchOf(llvm::BranchInst* branch, bool rare, llvm::MDNode* group) {
+  if (!rare && group == nullptr) return;
   llvm::LLVMContext& c = branch->getContext();
-  auto* id = llvm::MDNode::getDistinct(
-      c, {nullptr,
-          llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.vectorize.enable"),
-                                llvm::ConstantAsMetadata::get(llvm::ConstantInt::getFalse(c))}),
-          llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.unroll.disable")})});
+  llvm::SmallVector<llvm::Metadata*> told = {nullptr};
+  if (rare) {
+    told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.vectorize.enable"),
+                                         llvm::ConstantAsMetadata::get(llvm::ConstantInt::getFalse(c))}));
+    told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.unroll.disable")}));
+  } else {
+    told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.parallel_accesses"), group}));
+  }
+  auto* id = llvm::MDNode::getDistinct(c, told);
   id->replaceOperandWith(0, id);
   branch->setMetadata(llvm::LLVMContext::MD_loop, id);
 }
@@ -230,10 +235,14 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   Scalar at = s_->wrap(i, Repr::I64);
   slots_[region.args[0].get()] = element(at);
   bindArgs(region, carried, 1);
+  llvm::MDNode* group =
+      !rare && !hasLoop(region) && areTripsApart(op) ? llvm::MDNode::getDistinct(b_.getContext(), {}) : nullptr;
   ++loops_;
   {
     const Part part(*this);
+    group_ = group;
     body(region);
+    group_ = nullptr;
   }
   --loops_;
   for (const ir::Op* read : unchanged) hoisted_.erase(read);
@@ -248,7 +257,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   i->addIncoming(LlvmScalars::value(following), latch);
   if (inParts) {
     auto* next = block("next");
-    latchOf(b_.CreateCondBr(again, trip, next), rare);
+    latchOf(b_.CreateCondBr(again, trip, next), rare, group);
     b_.SetInsertPoint(next);
     // By steps of 1 it ends where it should: nothing outside asks for the variable.
     const Scalar nextFirst = one ? partEnd : following;
@@ -259,7 +268,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     b_.CreateCondBr(inRuns ? unlessStopped(left) : left, outer, done);
     latch = next;
   } else {
-    latchOf(b_.CreateCondBr(again, trip, done), rare);
+    latchOf(b_.CreateCondBr(again, trip, done), rare, group);
   }
   b_.SetInsertPoint(done);
   return error_.empty() ? mergedSlots(start, from, last, latch) : Slots{};

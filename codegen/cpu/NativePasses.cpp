@@ -84,10 +84,9 @@ bool wrapsInSteps(const llvm::Loop& loop, llvm::Instruction& access, llvm::Scala
   });
 }
 
-/// Two vectors of trips are done side by side. LLVM takes the word of those who ask that trips so far apart do not
-/// depend on each other, and does not look itself whether the distance between them (`q[i] += q[i + 2]`, from the end)
-/// allows it.
-void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+/// Tells LLVM's vectoriser what it must leave alone: loops that it makes wrong, and two vectors side by side where many
+/// branches would cost more for it. Marks those that it will test whether their arrays overlap.
+void prepareLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewBlocks = 5;
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
@@ -100,11 +99,8 @@ void interleave(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
       llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
       continue;
     }
-    const llvm::LoopAccessInfo& info = accesses.getInfo(*loop);
-    // LLVM then does two trips side by side where they are no vectors, too: many branches would cost more for it.
-    if (loop->getNumBlocks() <= kFewBlocks && info.getDepChecker().isSafeForAnyVectorWidth())
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 2);
-    if (info.getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
+    if (loop->getNumBlocks() > kFewBlocks) llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 1);
+    if (accesses.getInfo(*loop).getRuntimePointerChecking()->Need) llvm::addStringMetadataToLoop(loop, kMayOverlap, 1);
   }
 }
 
@@ -121,9 +117,14 @@ void divideNarrow(llvm::Function& f, const llvm::TargetMachine& machine) {
 }  // namespace
 
 void setVectoriserOptions() {
+  const auto set = [](llvm::StringRef name, llvm::StringRef value) {
+    if (llvm::cl::Option* option = llvm::cl::getRegisteredOptions().lookup(name)) option->addOccurrence(0, name, value);
+  };
   // Trips that are fewer than two registers are done with half a register, not one by one.
-  auto* least = llvm::cl::getRegisteredOptions().lookup("epilogue-vectorization-minimum-VF");
-  if (least != nullptr) static_cast<llvm::cl::opt<unsigned>*>(least)->setValue(8);
+  set("epilogue-vectorization-minimum-VF", "8");
+  // Two vectors of trips are done side by side, also of loops that are not small.
+  set("force-target-max-vector-interleave", "2");
+  set("small-loop-cost", "200");
 }
 
 void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level) {
@@ -140,11 +141,11 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
-  keepShortVectors(f, analyses.functions);
+  chooseShortLoops(f, analyses.functions);
   llvm::FunctionPassManager unrolling;
   unroll(unrolling);
   unrolling.run(f, analyses.functions);
-  interleave(f, analyses.functions);
+  prepareLoops(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);

@@ -23,7 +23,7 @@ void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
 /// Of optimiseNative (NativeUnrolling.cpp). Whether there were exits to be separated.
 bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
-void keepShortVectors(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
+void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Marks a vectorised loop, and what is left of it, whose arrays may overlap.
 inline constexpr const char* kMayOverlap = "tenc.may-overlap";

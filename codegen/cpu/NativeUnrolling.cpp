@@ -17,6 +17,7 @@ namespace tenc::codegen::cpu {
 namespace {
 
 constexpr size_t kLongest = 64;  // instructions of a loop with several exits
+constexpr size_t kShortest = 8;  // of one of which a trip is hardly more than its count and test
 
 bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
@@ -43,14 +44,15 @@ unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   return most;
 }
 
-/// By how many an innermost loop is unrolled that is no vector of several trips already: four if it counts and is left
-/// nowhere else, and if it is left elsewhere too, as many of that as make up all of its trips. LLVM would go further,
-/// which takes it longer and gains nothing.
+/// By how many an innermost loop is unrolled that is no vector of several trips already: four, or eight if it is very
+/// short, if it counts and is left nowhere else; and if it is left elsewhere too, as many of that as make up all of its
+/// trips. LLVM would go further, which takes it longer and gains nothing.
 unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   if (!loop.isInnermost() || hasVectors(loop)) return 1;
   // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
   const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
-  const unsigned most = !isRest ? 4 : llvm::getBooleanLoopAttribute(&loop, kMayOverlap) ? 4 : 2;
+  if (isRest && !llvm::getBooleanLoopAttribute(&loop, kMayOverlap)) return 1;
+  const unsigned most = isRest ? 2 : lengthOf(loop) <= kShortest ? 8 : 4;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
   const llvm::BasicBlock* latch = loop.getLoopLatch();
   if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
@@ -126,14 +128,31 @@ bool isShortVector(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::Loo
   return fills && accesses.getInfo(loop).canVectorizeMemory();
 }
 
+/// Whether all loops in a loop are so short that it may be vectorised once they are unrolled as a whole.
+bool holdsShortLoops(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  constexpr size_t kMostUnrolled = 400;  // instructions
+  size_t length = 0;
+  for (llvm::Loop* inner : loop.getSubLoops()) {
+    const unsigned trips = evolution.getSmallConstantTripCount(inner);
+    if (trips == 0 || inner->getNumBlocks() != 1) return false;
+    length += trips * lengthOf(*inner);
+  }
+  return length != 0 && length <= kMostUnrolled;
+}
+
 }  // namespace
 
-/// So that they are not unrolled before they are vectorised.
-void keepShortVectors(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+/// Which loops are unrolled before the others are vectorised, beside those that LLVM would unroll: none that become
+/// vectors themselves, and those that stand between the loop around them and vectors.
+void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   auto& accesses = functions.getResult<llvm::LoopAccessAnalysis>(f);
-  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder())
-    if (isShortVector(*loop, evolution, accesses)) llvm::addStringMetadataToLoop(loop, kUnrollCount, 1);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (isShortVector(*loop, evolution, accesses))
+      llvm::addStringMetadataToLoop(loop, kUnrollCount, 1);
+    else if (loop->isInnermost() && !loop->isOutermost() && holdsShortLoops(*loop->getParentLoop(), evolution))
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.full");
+  }
 }
 
 /// Short loops are unrolled as a whole.

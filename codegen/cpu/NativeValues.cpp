@@ -36,6 +36,7 @@ std::vector<llvm::MDNode*> NativeValues::makeScopes() {
 }
 
 void NativeValues::tag(llvm::Instruction* access, const NativeValue& slot) {
+  if (group_ != nullptr) access->setMetadata(llvm::LLVMContext::MD_access_group, group_);
   if (slot.scope == nullptr) return;
   access->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
   access->setMetadata(llvm::LLVMContext::MD_noalias, slot.others);

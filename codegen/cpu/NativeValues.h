@@ -52,6 +52,7 @@ class NativeValues {
   std::unordered_map<const ir::Value*, NativeValue> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
   IndexRanges ranges_;
+  llvm::MDNode* group_ = nullptr;  ///< the accesses of a loop whose trips do not depend on each other, in its body
   std::string error_;
 };
 

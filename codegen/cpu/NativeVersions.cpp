@@ -28,17 +28,46 @@ std::optional<Range> limited(__int128 a, __int128 b) {
   return Range{static_cast<int64_t>(least), static_cast<int64_t>(most)};
 }
 
-/// How many times an index grows by 1 while `variable` does, if it is made of that and of what the loop does not change
-/// by sums and products.
+/// What a loop by steps of 1 carries as number `number` and makes greater by the same in each trip.
+struct Counted {
+  size_t number;
+  int64_t by;
+};
+
+std::optional<Counted> countedBy(const ir::Op& loop, const ir::Value* v) {
+  const ir::Region& body = *loop.regions[0];
+  if (ir::constantInt(loop.operand(2)) != 1) return std::nullopt;
+  for (size_t k = 0; k < loop.results.size(); ++k) {
+    if (body.args[ir::firstCarriedArg(loop) + k].get() != v) continue;
+    int64_t sum = 0;
+    const ir::Value* at = body.terminator()->operand(k);
+    for (int depth = 0; at != v; ++depth) {
+      const ir::Op* op = at->op;
+      if (depth == kDeepest || op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub))
+        return std::nullopt;
+      const size_t constant = op->kind == OpKind::Add && ir::constantInt(op->operand(0)) ? 0 : 1;
+      const auto by = ir::constantInt(op->operand(constant));
+      if (!by || *by <= -kMostSlope || *by >= kMostSlope) return std::nullopt;
+      sum += op->kind == OpKind::Add ? *by : -*by;
+      at = op->operand(1 - constant);
+    }
+    return Counted{k, sum};
+  }
+  return std::nullopt;
+}
+
+/// How many times an index grows by 1 while the variable of a loop does, if it is made of that, of what the loop counts
+/// beside it, and of what it does not change, by sums and products.
 class Slopes {
  public:
-  Slopes(IndexRanges& ranges, std::function<bool(const ir::Value*)> isOutside, const ir::Value* variable)
-      : ranges_(ranges), isOutside_(std::move(isOutside)), variable_(variable) {}
+  Slopes(IndexRanges& ranges, std::function<bool(const ir::Value*)> isOutside, const ir::Op& loop)
+      : ranges_(ranges), isOutside_(std::move(isOutside)), loop_(loop), variable_(loop.regions[0]->args[0].get()) {}
 
   std::optional<Range> of(const ir::Value* v, int depth = kDeepest) {
     if (v == variable_) return Range{1, 1};
     if (v->type.dtype != ir::DType::I64 || v->type.rank() != 0 || depth == 0) return std::nullopt;
     if (isUnchanged(v)) return Range{0, 0};
+    if (const auto counted = countedBy(loop_, v)) return Range{counted->by, counted->by};
     if (v->op == nullptr) return std::nullopt;
     switch (v->op->kind) {
       case OpKind::Add:
@@ -70,6 +99,7 @@ class Slopes {
 
   IndexRanges& ranges_;
   std::function<bool(const ir::Value*)> isOutside_;
+  const ir::Op& loop_;
   const ir::Value* variable_;
 };
 
@@ -93,7 +123,7 @@ void NativeEmitter::hoistReads(const ir::Op& loop) {
 
 /// How many times a value grows by 1 while the variable of a loop does, if that is known.
 std::optional<Range> NativeEmitter::slopeIn(const ir::Op& loop, const ir::Value* v) {
-  return Slopes(ranges_, [&](const ir::Value* x) { return isOutside(x, loop); }, loop.regions[0]->args[0].get()).of(v);
+  return Slopes(ranges_, [&](const ir::Value* x) { return isOutside(x, loop); }, loop).of(v);
 }
 
 /// The indices of a loop's body that are not known to be in range, and would be if they were so in both end trips.
@@ -162,6 +192,17 @@ const ir::Value* carriedTensor(const ir::Value* v) {
   return v;
 }
 
+/// How much more an index is than a variable, where that is a constant.
+std::optional<int64_t> aheadOf(const ir::Value* index, const ir::Value* variable) {
+  if (index == variable) return 0;
+  const ir::Op* op = index->op;
+  if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return std::nullopt;
+  const size_t constant = op->kind == OpKind::Add && op->operand(1) == variable ? 0 : 1;
+  const auto by = ir::constantInt(op->operand(constant));
+  if (!by || op->operand(1 - constant) != variable) return std::nullopt;
+  return op->kind == OpKind::Add ? *by : -*by;
+}
+
 /// All in a region and the ifs in it.
 void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
   for (const auto& op : region.ops) {
@@ -171,6 +212,48 @@ void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
 }
 
 }  // namespace
+
+/// Whether no trip of a loop without others in it reads or writes what another one writes: of each tensor that it
+/// writes, all accesses have the variable, or as much more than it, as their index along one dim. LLVM cannot tell from
+/// places of memory (`a[i, j] -= a[k, j]`), and would test whether they overlap.
+bool NativeEmitter::areTripsApart(const ir::Op& loop) {
+  struct Accesses {
+    std::vector<std::optional<int64_t>> ahead;  // by dim: how much more than the variable the index is
+    bool writes = false;
+  };
+  const ir::Value* variable = loop.regions[0]->args[0].get();
+  std::unordered_map<const ir::Value*, Accesses> tensors;
+  std::vector<const ir::Op*> ops;
+  findAll(*loop.regions[0], ops);
+  for (const ir::Op* op : ops) {
+    if (op->kind == OpKind::If || op->has(ir::Trait::Terminator) || hoisted_.contains(op)) continue;
+    const bool writes = op->kind == OpKind::Scatter;
+    if (!writes && op->kind != OpKind::Gather) {
+      if (!op->has(ir::Trait::Elementwise) && op->kind != OpKind::Constant) return false;
+      if (op->result()->type.rank() != 0) return false;
+      continue;
+    }
+    if ((writes ? op->operand(1) : op->result())->type.rank() != 0) return false;
+    std::vector<std::optional<int64_t>> ahead(op->operand(0)->type.shape.size());
+    const auto& axes = op->intsAttr("axes");
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes[i]);
+      const ir::Value* index = op->operand((writes ? 2 : 1) + i);
+      const Range range = ranges_.of(index);
+      if (index->type.dtype != ir::DType::I64 || range.least < 0 || range.most >= op->operand(0)->type.shape[axis])
+        continue;  // it may count from the end
+      ahead[axis] = aheadOf(index, variable);
+    }
+    const auto [place, isNew] = tensors.try_emplace(carriedTensor(op->operand(0)), Accesses{ahead});
+    place->second.writes = place->second.writes || writes;
+    for (size_t d = 0; d < ahead.size(); ++d)
+      if (place->second.ahead[d] != ahead[d]) place->second.ahead[d].reset();
+  }
+  return std::ranges::all_of(tensors, [](const auto& tensor) {
+    const Accesses& all = tensor.second;
+    return !all.writes || std::ranges::any_of(all.ahead, [](const auto& ahead) { return ahead.has_value(); });
+  });
+}
 
 /// Whether a place that is read in all trips is written where the loop's variable is the index `axis` of the read, and
 /// in no other trip.
@@ -226,6 +309,11 @@ Scalar NativeEmitter::indexAt(const ir::Value* v, const ir::Op& loop, Scalar at)
   if (v == loop.regions[0]->args[0].get()) return at;
   if (const auto c = ir::constantScalar(v)) return s_->intConstant(Repr::I64, static_cast<uint64_t>(c->i));
   if (isOutside(v, loop)) return index(v);
+  if (const auto counted = countedBy(loop, v)) {
+    const Scalar trips = at - index(loop.operand(0));
+    return index(loop.operand(ir::firstCarriedOperand(loop) + counted->number)) +
+           trips * s_->intConstant(Repr::I64, static_cast<uint64_t>(counted->by));
+  }
   const Scalar a = indexAt(v->op->operand(0), loop, at), b = indexAt(v->op->operand(1), loop, at);
   return v->op->kind == OpKind::Add ? a + b : v->op->kind == OpKind::Sub ? a - b : a * b;
 }
