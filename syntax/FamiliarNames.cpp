@@ -458,7 +458,8 @@ constexpr Familiar kNames[] = {
      .help = "`mu + sigma * randn(mu.shape)` draws; the logarithm of the density is `-0.5 * ((x - mu) / sigma) ** 2 - "
              "log(sigma) - 0.5 * log(2.0 * pi)`"},
     {.name = "Bernoulli",
-     .help = "`bernoulli(p, p.shape)` draws; the logarithm of a probability is `-nn.bce_with_logits(x, a, reduction: \"none\")` "
+     .help = "`bernoulli(p, p.shape)` draws; the logarithm of a probability is `-nn.bce_with_logits(x, a, reduction: "
+             "\"none\")` "
              "of logits"},
     {.name = "Uniform", .help = kDistributions},
     {.name = "MultivariateNormal", .help = kDistributions},
