@@ -112,6 +112,7 @@ constexpr Familiar kNames[] = {
     {.name = "printf", .help = "`print` takes values in braces: `print(\"{x:.2f}\")`"},
     {.name = "njit", .help = kNoMarks},
     {.name = "jit", .help = kNoMarks},
+    {.name = "numba", .help = kNoMarks, .prefix = true},
     {.name = "staticmethod", .help = kNoMarks},
     {.name = "classmethod", .help = kNoMarks},
     {.name = "property", .help = kNoMarks},
