@@ -71,7 +71,8 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     if (p.isTuple || p.name.text == "_") return;
     const Declaration* d = names.hiddenBy(p.name.span);
     const bool isVariable = d && d->kind == Declaration::Kind::Variable;
-    if (d && ((isVariable && s.kind != StmtKind::For) || isReadAfter(*context_.frame().unit, *d, s.span, s.kind == StmtKind::For)))
+    if (d && ((isVariable && s.kind != StmtKind::For) ||
+              isReadAfter(*context_.frame().unit, *d, s.span, s.kind == StmtKind::For)))
       hidden.emplace_back(p.name.span, d);
     else
       all = false;

@@ -41,6 +41,8 @@ def main():
         t.expect("interrupted.*tenc> ")
         t.send(":why value\n")
         t.expect(r"made on cpu.*let value = \[1, 2\].*tenc> ")
+        t.send('print("in line", end: "")\n')      # the prompt begins a line, also where what is printed does not end one
+        t.expect("in line\r?\n[^\n]*tenc> ")
         t.send("sum(value, ax\t0)\n")                 # completes to `axis: `
         t.expect(r"axis: 0\).*3.*tenc> ")
         t.send(":mem\t\n")                           # completes to `:memory`

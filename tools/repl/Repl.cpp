@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "frontend/names/Resolve.h"
 #include "ir/Ir.h"
@@ -20,6 +21,7 @@
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Memory.h"
 #include "tools/tenc/Progress.h"
+#include "tools/tenc/PromptOutput.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::repl {
@@ -184,6 +186,8 @@ void Shell::execute(std::optional<uint32_t> source, Mode mode) {
     if (editor_.interactive()) std::clearerr(stdout);  // a write to a stopped terminal is interrupted, too
     std::fputs("interrupted\n", stderr);
   }
+  // The next prompt and what is said of the entry begin a line.
+  if (std::exchange(isMidLine_, false) && editor_.interactive()) std::fputc('\n', stdout);
   lastOk_ = outcome == tool::Outcome::Ok;
   failed_ |= !lastOk_;
   std::fflush(stdout);
@@ -282,7 +286,12 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     t.data.resize(bytes);
     std::memcpy(t.data.data(), data, bytes);
   };
-  if (mode == Mode::Show) options.print = [](std::string_view) {};  // a picture in place of numbers
+  tool::PromptOutput output;
+  options.print = [&](std::string_view text) {
+    if (mode == Mode::Show || text.empty()) return;  // a picture in place of numbers
+    isMidLine_ = text.back() != '\n';
+    output.write(text);
+  };
   const auto [seed, draws] = session_.random().next(false);
   const tool::Executable program{std::move(m), std::move(*compiled)};
   const tool::Outcome outcome = [&] {

@@ -98,7 +98,8 @@ class Shell {
   int entries_ = 0;
   Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;
-  bool lastOk_ = false;  ///< whether the last entry ran to its end
+  bool isMidLine_ = false;  ///< what the entry has printed ends in the middle of a line
+  bool lastOk_ = false;     ///< whether the last entry ran to its end
   bool quit_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Keywords.h"
 #include "tools/tenc/ModuleDocs.h"
+#include "tools/tenc/NearestWord.h"
 
 namespace tenc::tool {
 
@@ -68,7 +69,8 @@ bool printModule(SourceManager& sources, const std::string& name) {
 
 /// The word that was meant; empty where none is near.
 std::string nearestWord(SourceManager& sources, const std::string& word, std::string_view code) {
-  NearestName nearCode(code), near(word);
+  NearestName nearCode(code);
+  NearestWord near(word);
   for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearCode.consider(info(static_cast<Code>(i)).name);
   if (!nearCode.best().empty()) return nearCode.best();
   for (const frontend::OpDoc& op : frontend::operations()) near.consider(op.name);
