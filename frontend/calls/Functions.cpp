@@ -49,12 +49,12 @@ std::string calledStruct(const FnDecl& decl) {
   return name;
 }
 
-/// What is called, for people.
+}  // namespace
+
 std::string calledName(const FnDecl& decl) {
   const std::string type = calledStruct(decl);
   return type.empty() ? decl.stmt->name.text : type;
 }
-}  // namespace
 
 bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched) {
   const auto& params = decl.stmt->params;
