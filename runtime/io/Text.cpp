@@ -289,7 +289,7 @@ std::string formatTensor(const TensorView& t, std::string_view device, std::stri
   if (!device.empty()) head += " @" + std::string(device);
   const auto columns = indentOf(format);
   const std::string_view ofElement = columns ? "" : format;
-  const std::string elements = n == 0 ? "[]" : ArrayPrinter(t).text(ofElement);
+  std::string elements = n == 0 ? "[]" : ArrayPrinter(t).text(ofElement);
   if (!ofElement.empty()) return elements;
   return columns ? inTree(head, elements, *columns) : head + "\n" + elements;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -133,7 +134,7 @@ bool Shell::readEntry(std::string& entry) {
       continue;
     }
     entry += entry.empty() ? line : "\n" + line;
-    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?") || isWordCommand(trimmed(entry)))
+    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?") || !wordCommand(trimmed(entry)).empty())
       return true;
     if (syntax::isComplete(entry) && !goesOn(entry)) return true;
   }
@@ -155,17 +156,30 @@ bool Shell::isKnown(const std::string& name) const {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// `exit`, `quit` and `help`, called or not, where the session has nothing of that name.
-bool Shell::isWordCommand(std::string_view text) const {
-  if (text.ends_with("()")) text.remove_suffix(2);
-  return (text == "exit" || text == "quit" || text == "help") && !isKnown(std::string(text));
+/// The command that `exit`, `quit()`, `help`, `help(sum)`, `type(x)` and `sum?` mean, as other languages have them;
+/// empty for what is none, or where the session has something of that name.
+std::string Shell::wordCommand(std::string_view text) const {
+  const auto isName = [](std::string_view s) {
+    return !s.empty() &&
+           std::ranges::all_of(s, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+  };
+  if (text.ends_with("?") && isName(text.substr(0, text.size() - 1)))
+    return ":doc " + std::string(text.substr(0, text.size() - 1));
+  const size_t open = text.find('(');
+  const std::string word(text.substr(0, open));
+  if (isKnown(word) || (open != text.npos && !text.ends_with(")"))) return "";
+  const std::string_view inside = open == text.npos ? "" : text.substr(open + 1, text.size() - open - 2);
+  if (!syntax::isComplete(std::string(inside))) return "";
+  if ((word == "exit" || word == "quit") && inside.empty()) return ":quit";
+  if (word == "help") return inside.empty() ? ":help" : isName(inside) ? ":doc " + std::string(inside) : "";
+  return word == "type" && !inside.empty() ? ":type " + std::string(inside) : "";
 }
 
 void Shell::runEntry(const std::string& entry) {
   const std::string_view text = trimmed(entry);
   if (text.front() == ':') return command(text);
   if (text.front() == '?') return command(text.size() == 1 ? ":help" : ":doc " + std::string(text.substr(1)));
-  if (isWordCommand(text)) return command(text.starts_with("help") ? ":help" : ":quit");
+  if (const std::string word = wordCommand(text); !word.empty()) return command(word);
   if (startsWithWord(text, "else"))
     return fail("the `if` before this line has run already; start with `} else {` on the line of its `}`");
   // What a line that was typed continues has run already: it goes on with its value.

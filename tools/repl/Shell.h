@@ -43,7 +43,7 @@ class Shell {
   // ---- reading (Repl.cpp)
   bool readEntry(std::string& entry);
   bool goesOn(const std::string& entry);
-  bool isWordCommand(std::string_view text) const;
+  std::string wordCommand(std::string_view text) const;
   void runEntry(const std::string& entry);
   bool isKnown(const std::string& name) const;
 
