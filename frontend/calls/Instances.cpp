@@ -181,7 +181,8 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   const std::string base = (decl.unit->isScript ? "" : decl.unit->name + ".") + s.name.text;
   inst.func = context_.module.addFunc(base + "." + std::to_string(context_.freshId()));
   ir::Func* func = inst.func;
-  func->source = base;
+  const std::string called = calledName(decl);
+  func->source = called == s.name.text ? base : called;  // as a struct is called
   func->span = s.name.span;
   func->signature = own.signature;
   ir::Builder body(func->body.get());
