@@ -70,6 +70,9 @@ print(sum(net(x)))
     check(sum(c["seconds"] for c in line["calls"]) <= 1.0001 * line["seconds"], f"layers that took more: {line}")
     table = run("profile", "n.tl", folder=folder).stdout
     check(len(re.findall(r" % .*    nn\.Linear\[", table)) == 2, table)
+    run("profile", "n.tl", "--html", "n.html", folder=folder)
+    page = pathlib.Path(folder, "n.html").read_text()
+    check(page.count(">    nn.Linear[") == 4, "the layers are not in both tables of the page")
 
     table = run("profile", "s.tl", folder=folder).stdout
     check(re.search(r"time +share +runs +bytes +FLOP +roofline +line", table), table)
