@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "support/ClassIndex.h"
 #include "support/TextOrder.h"
 
 namespace tenc {
@@ -110,6 +111,12 @@ std::string jsonQuote(std::string_view text) {
 }
 
 std::string outOfRange(int64_t index, int64_t count, int64_t axis, int64_t size) {
+  if (axis == kClassAxis && index >= kNoClass) {
+    const int64_t place = (index - kNoClass) / kClassPlace, number = (index - kNoClass) % kClassPlace + kLeastClass;
+    const std::string beyond = number == kMostClass ? " or more" : number == kLeastClass ? " or less" : "";
+    return "class " + std::to_string(number) + beyond + " (element " + std::to_string(place) +
+           " of the class numbers, row by row) is none of the " + std::to_string(size) + " classes from 0 on";
+  }
   // What u64 holds and i64 does not is the largest i64 to an index.
   const std::string at = std::to_string(index) + (index == std::numeric_limits<int64_t>::max() ? " or more" : "");
   const std::string what =

@@ -95,6 +95,7 @@ enum class Form : uint8_t {
   DimsInParentheses,
   ListWithoutLength,
   DimByColon,
+  DimByCall,
   StarParameter,
   StructInCondition,
   MethodInStruct,

@@ -79,6 +79,8 @@ constexpr FamiliarForm kForms[] = {
     {Form::DimsInParentheses, "write dims in brackets: `f32[2, 3]`", "let x: f32(2, 3) = ones([2, 3])\n"},
     {Form::ListWithoutLength, "the type of a list says how long it is: `[f32; 3]`", "let x: [f32] = ones([2])\n"},
     {Form::DimByColon, "a dim of any size has a name: `f32[N]`", "fn f(x: f32[:]) = x\n"},
+    {Form::DimByCall, "a dim of an argument has a name: `x: f32[N]`, which stands for its size in the signature, too",
+     "fn f(x: f32[N], w: f32[len(x)]) = x\n"},
     {Form::StarParameter, "a function names its parameters: a tuple takes several values, `...S` several dims",
      "fn f(*xs) = 1\n"},
     {Form::StructInCondition,

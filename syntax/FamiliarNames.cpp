@@ -45,7 +45,14 @@ constexpr std::string_view kEnvironment =
 constexpr std::string_view kTables = "a table of numbers is read by `load_csv(\"data.csv\")`";
 constexpr std::string_view kSaved = "tensors and trees of them are written by `save(\"m.safetensors\", m)`";
 constexpr std::string_view kDatasets = "data is read from files: `load(\"x.npy\")`, `load_csv(\"data.csv\")`";
-constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
+constexpr std::string_view kDecays =
+    "a rate follows from the step: `optim.step(s, m, g, lr: optim.step_decay(i, every: 30, start: 0.1))`";
+constexpr std::string_view kCosine =
+    "a rate follows from the step: `optim.step(s, m, g, lr: optim.cosine(i, total, 0.1))`";
+constexpr std::string_view kDistributions =
+    "TL has no objects for distributions: `rand`, `randn`, `categorical` and `bernoulli` draw, and a log density is "
+    "written as its formula";
+constexpr std::string_view kLength = "the number of elements of a list or tuple is its `size`";
 
 constexpr Familiar kNames[] = {
     {.name = "True", .replacement = "true", .keyword = true},
@@ -82,7 +89,10 @@ constexpr Familiar kNames[] = {
                  .ending = ".shape"},
                 {.operands = 1, .pattern = "$1.shape[0]", .form = kFunction}}},
      .ofTree = kLength},
-    {.name = "shape", .help = "a tensor has `x.shape`", .calls = {{{.operands = 1, .pattern = "$1.shape"}}}},
+    {.name = "shape",
+     .help = "a tensor has `x.shape`",
+     .calls = {{{.operands = 1, .pattern = "$1.shape"}}},
+     .ofTree = kLength},
     {.name = "array",
      .help = kArray,
      .calls = {{{.operands = 1, .pattern = "#1", .form = kFunction, .example = "print(array([1, 2]))\n"}}}},
@@ -102,6 +112,7 @@ constexpr Familiar kNames[] = {
     {.name = "printf", .help = "`print` takes values in braces: `print(\"{x:.2f}\")`"},
     {.name = "njit", .help = kNoMarks},
     {.name = "jit", .help = kNoMarks},
+    {.name = "numba", .help = kNoMarks, .prefix = true},
     {.name = "staticmethod", .help = kNoMarks},
     {.name = "classmethod", .help = kNoMarks},
     {.name = "property", .help = kNoMarks},
@@ -425,7 +436,34 @@ constexpr Familiar kNames[] = {
     {.name = "sklearn", .help = kDatasets},
     {.name = "plt", .help = "TL draws no charts: `save(\"x.npy\", x)` hands values to a program that does"},
     {.name = "lr_scheduler",
-     .help = "rates follow from the step: `optim.cosine(step, total, peak)`, `optim.warmup(step, 100)`"},
+     .help = "rates follow from the step: `optim.step_decay(step, 30, 0.1)`, `optim.cosine(step, total, peak)`, "
+             "`optim.warmup(step, 100)`"},
+    {.name = "StepLR", .help = kDecays},
+    {.name = "MultiStepLR", .help = kDecays},
+    {.name = "ExponentialLR", .help = kDecays},
+    {.name = "CosineAnnealingLR", .help = kCosine},
+    {.name = "OneCycleLR",
+     .help = "a rate follows from the step: `optim.step(s, m, g, lr: optim.one_cycle(i, total, 0.1))`"},
+    {.name = "LambdaLR", .help = "a rate is computed from the step: `optim.step(s, m, g, lr: 0.1 * 0.95 ** f64(i))`"},
+    {.name = "ReduceLROnPlateau",
+     .help = "a rate is a variable: `if loss > best { lr *= 0.1 }`, and `optim.step(s, m, g, lr: lr)`"},
+    {.name = "set_default_dtype",
+     .help =
+         "a dtype is written where a tensor is made, `zeros([3], dtype: f64)`, and literals adopt that of what they "
+         "meet"},
+    {.name = "distributions", .help = kDistributions},
+    {.name = "Categorical",
+     .help = "`categorical(x)` draws by logits; the logarithm of a probability is `-nn.nll(log_softmax(x), a)`, the "
+             "entropy `-sum(softmax(x) * log_softmax(x), axis: -1)`"},
+    {.name = "Normal",
+     .help = "`mu + sigma * randn(mu.shape)` draws; the logarithm of the density is `-0.5 * ((x - mu) / sigma) ** 2 - "
+             "log(sigma) - 0.5 * log(2.0 * pi)`"},
+    {.name = "Bernoulli",
+     .help = "`bernoulli(p, p.shape)` draws; the logarithm of a probability is `-nn.bce_with_logits(x, a, reduction: "
+             "\"none\")` "
+             "of logits"},
+    {.name = "Uniform", .help = kDistributions},
+    {.name = "MultivariateNormal", .help = kDistributions},
     {.name = "utils", .help = "`optim.clip(g, 1.0)` clips gradients, `nn.size(m)` counts what a model holds"},
     {.name = "init", .help = kWeights},
     {.name = "var", .help = "the variance is `variance(x)`; `correction: 1` divides by n - 1, as PyTorch does"},

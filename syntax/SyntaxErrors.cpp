@@ -185,7 +185,13 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};
     const bool imports = f->name == "as" && starts(first, T::IMPORT);
-    d.help(Help{imports ? "an import keeps its name" : std::string(f->help), std::move(edits)});
+    // `import numpy as np`, of which nothing is left.
+    const bool isNeedless = (imports || f->name == "from") && !edits.empty() &&
+                            std::ranges::all_of(edits, [](const Edit& e) { return e.replacement.empty(); });
+    const std::string said = isNeedless ? "operations have no prefix, and nothing is imported for them"
+                             : imports  ? "an import keeps its name"
+                                        : std::string(f->help);
+    d.help(Help{said, std::move(edits)});
     return;
   }
 

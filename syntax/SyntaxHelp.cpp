@@ -382,6 +382,7 @@ class Helper : private SyntaxView {
     if (at_ == T::RBRACK && may(T::SEMI) && !may(T::NL)) return say(Form::ListWithoutLength);
     if (at_ == T::COLON && starts(T::FN) && (prior(T::LBRACK) || (prior(T::COMMA) && may(T::INT))))
       return say(Form::DimByColon);
+    if (at_ == T::LPAREN && prior(T::NAME) && starts(T::FN) && may(T::RBRACK)) return say(Form::DimByCall);
     if (at_ == T::GT && prior(T::ASSIGN) && starts(T::FN)) return say(Form::FunctionValue, {{span(), ""}});
     const bool marks = at_ == T::STAR || at_ == T::STARSTAR || at_ == T::SLASH;
     if (starts(T::FN) && marks && (prior(T::LPAREN) || prior(T::COMMA))) return say(Form::StarParameter, withoutMark());

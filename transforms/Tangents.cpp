@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numbers>
 
+#include "ir/HiddenDims.h"
 #include "transforms/TangentRules.h"
 
 namespace tenc::transforms {
@@ -17,7 +18,9 @@ V TangentCall::same(ir::Compose& at, std::vector<V> operands) const {
   for (const auto& [name, value] : op.attrs()) {
     if (name.find('.') == std::string::npos) attrs.push_back({name, value});
   }
-  return at.b.value(op.kind, std::move(operands), std::move(attrs));
+  V v = at.b.value(op.kind, std::move(operands), std::move(attrs));
+  ir::keepWritten(op, *v->op);
+  return v;
 }
 
 namespace {

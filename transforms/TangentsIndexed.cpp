@@ -1,6 +1,7 @@
 // Derivatives of updates at run-time places, and of what puts elements in order.
 #include <algorithm>
 
+#include "ir/HiddenDims.h"
 #include "transforms/TangentRules.h"
 
 namespace tenc::transforms::rules {
@@ -19,11 +20,13 @@ std::vector<V> indicesOf(const TangentCall& c) { return {c.in.begin() + 2, c.in.
 V scatterLike(const TangentCall& c, Compose& at, V into, V updates, const std::string& mode) {
   std::vector<V> operands = {into, updates};
   for (V i : indicesOf(c)) operands.push_back(i);
-  return at.b.value(OpKind::Scatter, operands,
-                    {{"axes", c.op.intsAttr("axes")},
-                     {"at", c.op.intAttr("at")},
-                     {"mode", mode},
-                     {"from_start", c.op.boolAttr("from_start")}});
+  V v = at.b.value(OpKind::Scatter, operands,
+                   {{"axes", c.op.intsAttr("axes")},
+                    {"at", c.op.intAttr("at")},
+                    {"mode", mode},
+                    {"from_start", c.op.boolAttr("from_start")}});
+  ir::keepWritten(c.op, *v->op);
+  return v;
 }
 
 V gatherLike(const TangentCall& c, Compose& at, V from) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/HiddenDims.h"
 #include "transforms/Transpose.h"
 
 namespace tenc::transforms {
@@ -142,8 +143,10 @@ std::vector<V> operandsFrom(const TransposeCall& t, size_t first) {
 V scatterAdd(TransposeCall& t, V into, V updates, size_t firstIndex) {
   std::vector<V> operands = {into, updates};
   for (V i : operandsFrom(t, firstIndex)) operands.push_back(i);
-  return t.c.b.value(OpKind::Scatter, operands,
-                     {{"axes", t.op.intsAttr("axes")}, {"at", t.op.intAttr("at")}, {"mode", std::string("add")}});
+  V v = t.c.b.value(OpKind::Scatter, operands,
+                    {{"axes", t.op.intsAttr("axes")}, {"at", t.op.intAttr("at")}, {"mode", std::string("add")}});
+  ir::keepWritten(t.op, *v->op);
+  return v;
 }
 /// Adds in row-major order of the places.
 void gather(TransposeCall& t) { t.set(0, scatterAdd(t, t.sumOrZeros(0), t.ct, 1)); }
@@ -176,7 +179,9 @@ void dynamicSlice(TransposeCall& t) {
   V block = sum == nullptr ? t.ct : t.c.add(blockAt(t, sum, starts, t.op.intsAttr("sizes")), t.ct);
   std::vector<V> operands = {t.sumOrZeros(0), block};
   operands.insert(operands.end(), starts.begin(), starts.end());
-  t.set(0, t.c.b.value(OpKind::DynamicUpdate, operands, {{"axes", t.op.intsAttr("axes")}}));
+  V v = t.c.b.value(OpKind::DynamicUpdate, operands, {{"axes", t.op.intsAttr("axes")}});
+  ir::keepWritten(t.op, *v->op);
+  t.set(0, v);
 }
 void updateSlice(TransposeCall& t) {
   const Dims &starts = t.op.intsAttr("starts"), &steps = t.op.intsAttr("steps");

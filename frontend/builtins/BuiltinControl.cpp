@@ -23,7 +23,8 @@ namespace {
 /// Rows of a tree along the leading dim of every leaf.
 class Rows {
  public:
-  Rows(BuiltinCall& k, std::string_view name) : k_(k) {
+  /// `over`: what the built-in takes, for a value that is none of it.
+  Rows(BuiltinCall& k, std::string_view name, std::string_view over = "the rows of tensors") : k_(k) {
     xs_ = k.tensors.settle(k[name]);
     if (xs_.poison() || !leavesOf(xs_, leaves_)) return;
     for (ir::Value* v : leaves_) {
@@ -38,7 +39,7 @@ class Rows {
     }
     if (length_ < 0)
       k.context.fail(Code::E0203, k.span,
-                     "`" + std::string(k.row.name) + "` iterates over tensors, not " + describe(xs_));
+                     "`" + std::string(k.row.name) + "` iterates over " + std::string(over) + ", not " + describe(xs_));
   }
   bool ok() const { return length_ >= 0; }
   int64_t length() const { return length_; }
@@ -171,7 +172,7 @@ Val map(BuiltinCall& k) {
     }
     return listed(k, std::move(elems));
   }
-  Rows xs(k, "xs");
+  Rows xs(k, "xs", "lists and the rows of tensors");
   if (!xs.ok()) return k.lost();
   if (xs.length() == 0) {
     return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.calls.callValue(k["f"], {xs.emptyRow()}, k.span)); });
@@ -367,7 +368,8 @@ std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
     return out;
   }
   if (!v.poison())
-    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` iterates over lists and tuples, not " + describe(v));
+    k.fail(Code::E0203, "`" + std::string(k.row.name) +
+                            "` iterates over lists, tuples, ranges and the rows of tensors, not " + describe(v));
   return std::nullopt;
 }
 

@@ -1,4 +1,6 @@
 // Looking at values while a script runs.
+#include <limits>
+
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Formats.h"
@@ -39,10 +41,12 @@ class Statistics {
   ir::Value* reduce(OpKind kind, ir::Value* x) { return c_.reduce(kind, x, ir::Compose::allAxes(x->type), false); }
   Val count(ir::Value* flags) { return Val::ofTensor(reduce(OpKind::Sum, c_.cast(flags, DType::I64))); }
 
-  /// Of the finite elements.
+  /// Of the finite elements; NaN where there is none, as their mean is.
   Val extreme(ir::Value* x, ir::Value* finite, bool largest) {
     if (finite) x = c_.where(finite, x, c_.extreme(x->type.dtype, !largest));
-    return Val::ofTensor(reduce(largest ? OpKind::ReduceMax : OpKind::ReduceMin, x));
+    ir::Value* v = reduce(largest ? OpKind::ReduceMax : OpKind::ReduceMin, x);
+    if (finite) v = c_.where(reduce(OpKind::Any, finite), v, c_.literal(v, std::numeric_limits<double>::quiet_NaN()));
+    return Val::ofTensor(v);
   }
 
   /// Mean and standard deviation (over n, as NumPy's) of the finite elements.

@@ -152,8 +152,8 @@ Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   return k.result(op->result());
 }
 
-/// One tensor of a file; `want` may be null.
-Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Ty* want) {
+/// One tensor of a file; `want` may be null; `like`: of a tensor that is given, of which that is the type.
+Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Ty* want, bool like = false) {
   if (path.atRunTime()) return loadLater(k, path, want);
   const rt::FileSource& source = path.source;
   std::string error;
@@ -173,7 +173,9 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
     if (source.format == "csv" && want && want->dims && want->dims->size() == 1 && rt::fitsCsv(type.shape, flat))
       type.shape = flat;
     if (want && !fits(*want, type)) {
-      return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
+      const std::string asked =
+          like ? ", where `like` has " + toString(*want) : ", but " + toString(*want) + " is declared";
+      return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + asked);
     }
   } else if (isOwn) {
     const auto declared = declaredType(k, *want);  // checked when it is read
@@ -248,7 +250,7 @@ Val loadLike(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, con
     WrittenPath part = path;
     part.source.name += (part.source.name.empty() || name.empty() ? "" : ".") + name;
     const Ty want = typeOf(leaf);
-    return loadTensor(k, files, part, &want);
+    return loadTensor(k, files, part, &want, /*like=*/true);
   });
 }
 

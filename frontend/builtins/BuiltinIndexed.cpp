@@ -5,6 +5,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/values/Literals.h"
+#include "ir/HiddenDims.h"
 
 namespace tenc::frontend {
 
@@ -57,6 +58,19 @@ bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t 
   return false;
 }
 
+/// Class numbers as indices of a dim of `n`: what is no class tells of itself where it is out of range.
+ir::Value* classIndex(BuiltinCall& k, ir::Value* i, int64_t n) {
+  ir::Compose& c = k.c;
+  i = c.cast(i, DType::I64);
+  ir::Value* isClass =
+      c.binary(OpKind::And, c.binary(OpKind::Ge, i, c.literalInt(i, 0)), c.binary(OpKind::Lt, i, c.literalInt(i, n)));
+  ir::Value* place = c.reshape(c.iotaOn(i, {i->type.size()}, DType::I64, 0), i->type.shape);
+  ir::Value* number =
+      c.binary(OpKind::Min, c.binary(OpKind::Max, i, c.literalInt(i, kLeastClass)), c.literalInt(i, kMostClass));
+  ir::Value* told = c.binary(OpKind::Add, c.mul(place, c.literalInt(i, kClassPlace)), number);
+  return c.where(isClass, i, c.binary(OpKind::Add, told, c.literalInt(i, kNoClass - kLeastClass)));
+}
+
 /// NumPy's: dims of 1 of either operand repeat, but for the axis.
 Val takeAlong(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
@@ -75,8 +89,14 @@ Val takeAlong(BuiltinCall& k) {
                                    " but for axis " + std::to_string(*axis) + ", or 1 there, not " +
                                    ir::toString(i->type));
   }
-  if (!checkPlaces(k, k["i"], x->type.shape[static_cast<size_t>(*axis)])) return k.lost();
-  return k.result(k.c.takeAlong(k.c.broadcastTo(x, from), k.c.broadcastTo(i, to), *axis));
+  const int64_t n = x->type.shape[static_cast<size_t>(*axis)];
+  if (!checkPlaces(k, k["i"], n)) return k.lost();
+  const auto ofClasses = k.flag("classes");
+  if (!ofClasses) return k.lost();
+  if (*ofClasses) i = classIndex(k, i, n);
+  ir::Value* taken = k.c.takeAlong(k.c.broadcastTo(x, from), k.c.broadcastTo(i, to), *axis);
+  if (*ofClasses) taken->op->set(ir::kOfClasses, true);
+  return k.result(taken);
 }
 
 /// PyTorch's: the result has the index's shape, whose dims are at most those of x; nothing broadcasts.
@@ -221,7 +241,10 @@ constexpr BuiltinRow kRows[] = {
     {"unique(x)", kRefused, unique, OpKind::Count, {.refused = true}},
     {"masked_select(x, mask)", kRefused, refusedPlaces, OpKind::Count, {.refused = true}},
     {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
-    {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
+    {"take_along_axis(x, i; axis: -1, classes: false)",
+     "For each element of i, the element of x at that index along the axis; with `classes`, the elements of i are "
+     "class "
+     "numbers, and a negative one is none.",
      takeAlong},
     {"gather(x, i; axis: -1)", "Elements of x at indices along an axis, of the index's shape.", gather},
     {"scatter(x, i, u; axis: 0, reduce: \"set\", include_self: true)",

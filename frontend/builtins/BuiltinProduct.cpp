@@ -181,7 +181,7 @@ Val einsum(BuiltinCall& k) {
   for (const Val* v : k.args.rest) given.push_back(*v);
   if (given.size() != spec->in.size()) {
     return k.fail(Code::E0204, "the subscripts name " + std::to_string(spec->in.size()) + " operands, but " +
-                                   std::to_string(given.size()) + " are given");
+                                   std::to_string(given.size()) + (given.size() == 1 ? " is given" : " are given"));
   }
   auto t = commonDType(k.context, given, k.span, k.row.name);
   if (!t) return k.lost();

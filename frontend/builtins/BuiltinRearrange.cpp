@@ -59,7 +59,8 @@ Val repeatEach(BuiltinCall& k) {
   if (!axis) return k.lost();
   if (static_cast<int64_t>(times->size()) != x->type.shape[*axis]) {
     return k.fail(Code::E0202, "`repeat` takes a number of copies for each of " + std::to_string(x->type.shape[*axis]) +
-                                   " elements, but " + std::to_string(times->size()) + " are given");
+                                   " elements, but " + std::to_string(times->size()) +
+                                   (times->size() == 1 ? " is given" : " are given"));
   }
   std::vector<int64_t> places;
   for (size_t i = 0; i < times->size(); ++i) {

@@ -22,6 +22,7 @@
 #include "frontend/expressions/SourceText.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Hidden.h"
+#include "frontend/habits/ListLength.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scopes.h"
@@ -202,6 +203,11 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
   const syntax::Familiar* foreign = syntax::familiarName(name);
+  const bool isListed = base.is(Kind::List) || base.is(Kind::Tuple);
+  if (auto length = isListed ? lengthOfList(context_, member.opSpan) : std::nullopt) {
+    d.help(length->text, length->edits);
+    return d;
+  }
   if (base.is(Kind::Tuple) && foreign && !foreign->ofNetwork && call.arguments.empty()) {
     d.help("the value is a tuple: `let (a, b) = ...` names its parts");
     return d;

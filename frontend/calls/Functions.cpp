@@ -35,6 +35,27 @@ using Kind = Val::Kind;
 using TypeKind = ast::TypeExpr::Kind;
 }  // namespace
 
+namespace {
+/// A struct that is called, by the type that its `call` takes; empty for other functions.
+std::string calledStruct(const FnDecl& decl) {
+  const ast::Stmt& s = *decl.stmt;
+  const ast::TypeExpr* type = s.name.text == "call" && !s.params.empty() ? s.params[0].type.get() : nullptr;
+  if (!type || type->kind != TypeKind::Path || type->path.empty()) return "";
+  const bool isListed =
+      std::ranges::any_of(s.generics, [&](const auto& g) { return g.name.text == type->path[0].text; });
+  if (isListed) return "";
+  std::string name = decl.unit->isScript || type->path.size() > 1 ? "" : decl.unit->name + ".";
+  for (const ast::Name& part : type->path) name += (name.empty() || name.back() == '.' ? "" : ".") + part.text;
+  return name;
+}
+
+}  // namespace
+
+std::string calledName(const FnDecl& decl) {
+  const std::string type = calledStruct(decl);
+  return type.empty() ? decl.stmt->name.text : type;
+}
+
 bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched) {
   const auto& params = decl.stmt->params;
   matched.assign(params.size(), nullptr);
@@ -57,9 +78,11 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
       while (position < params.size() && matched[position]) ++position;
       i = position;
       if (i == params.size()) {
-        wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) +
-                          (params.size() == 1 ? " argument, but " : " arguments, but ") +
-                          std::to_string(args.args.size()) + (args.args.size() == 1 ? " is given" : " are given"));
+        const size_t itself = calledStruct(decl).empty() ? 0 : 1;  // is no argument
+        const size_t most = params.size() - itself, given = args.args.size() - itself;
+        wrong(a.span, "`" + calledName(decl) + "` takes " + std::to_string(most) +
+                          (most == 1 ? " argument, but " : " arguments, but ") + std::to_string(given) +
+                          (given == 1 ? " is given" : " are given"));
         continue;
       }
     } else {
@@ -68,7 +91,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
         std::vector<std::string> names;
         for (const ast::FnParam& p : params) names.push_back(p.name.text);
         const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
-        wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+        wrong(a.span, "`" + calledName(decl) + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
           const syntax::Familiar* option = syntax::familiarOption(a.name);
           if (auto steps = option && option->ofSteps ? optionOfSteps(context_, a.span, a.name) : std::nullopt) {
             d.help(steps->text, steps->edits);
@@ -97,7 +120,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
   }
   for (size_t i = 0; i < params.size(); ++i) {
     if (!matched[i] && !params[i].otherwise) {
-      wrong(args.span, "`" + decl.stmt->name.text + "` is missing its argument `" + params[i].name.text + "`");
+      wrong(args.span, "`" + calledName(decl) + "` is missing its argument `" + params[i].name.text + "`");
     }
   }
   return ok;
@@ -145,7 +168,7 @@ bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool 
 bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
   const ast::Stmt& s = *call.decl.stmt;
   const ast::FnParam& p = s.params[i];
-  Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  Target who{"argument `" + p.name.text + "` of `" + calledName(call.decl) + "`", span, p.name.span, false};
   who.help = hiddenBy(call.decl);
   Val& value = call.values[i];
   value = p.type ? unifier_.unify(*p.type, v, call.generics, who) : v;
@@ -174,7 +197,7 @@ bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
 
 Val Functions::sameDim(const BoundCall& call, const ast::FnParam& p, const Val& value, Span span) {
   const std::string& name = p.name.text;
-  const std::string what = "argument `" + name + "` of `" + call.decl.stmt->name.text + "`";
+  const std::string what = "argument `" + name + "` of `" + calledName(call.decl) + "`";
   const Val& dim = call.generics.bound.find(name)->second;
   if (value.poison() || (value.is(Kind::Int) && value.integer == dim.integer)) return value;
   const auto origin = call.generics.origin.find(name);
@@ -192,7 +215,7 @@ Val Functions::sameDim(const BoundCall& call, const ast::FnParam& p, const Val& 
   Val given = value;
   given.span = span;
   auto d = context_.error(Code::E0111, span,
-                          "`" + name + "` of `" + call.decl.stmt->name.text +
+                          "`" + name + "` of `" + calledName(call.decl) +
                               "` is a dim of another argument: it must be known at compile time");
   explainKnown(context_, d, given);
   return d;

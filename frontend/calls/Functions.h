@@ -20,6 +20,9 @@ class Expressions;
 class Overloads;
 class Instances;
 
+/// What is called, for people: a struct by its type, where it is called through its `call`.
+std::string calledName(const FnDecl& decl);
+
 /// Matches the arguments of a call with the parameters of a function.
 class Functions {
  public:

@@ -12,6 +12,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/calls/Functions.h"
 #include "frontend/calls/Training.h"
 #include "frontend/control/Autocast.h"
 #include "frontend/control/Flow.h"
@@ -111,7 +112,7 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
       if (v.is(Kind::Pack) && !call.valid()) dims += (dims.empty() ? "" : ", ") + name + " = " + packText(v);
     }
     own.hasSizes = !dims.empty();
-    own.signature = s.name.text + (dims.empty() ? "" : "[" + dims + "]");
+    own.signature = calledName(decl) + (dims.empty() ? "" : "[" + dims + "]");
     lowerInstance(decl, *slot, values, g, own);
   }
   const Instance& instance = *instances_[key];
@@ -180,7 +181,8 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   const std::string base = (decl.unit->isScript ? "" : decl.unit->name + ".") + s.name.text;
   inst.func = context_.module.addFunc(base + "." + std::to_string(context_.freshId()));
   ir::Func* func = inst.func;
-  func->source = base;
+  const std::string called = calledName(decl);
+  func->source = called == s.name.text ? base : called;  // as a struct is called
   func->span = s.name.span;
   func->signature = own.signature;
   ir::Builder body(func->body.get());

@@ -43,11 +43,22 @@ bool isInLoop(const ast::File& file, Span at) {
   return found;
 }
 
-/// Whether what follows a statement reads the variable before it assigns it.
-bool isReadAfter(const Resolution& names, const Declaration& variable, Span statement) {
-  const std::vector<Use> uses = names.usesOf(variable);
+/// Whether what follows a statement reads the variable before it assigns it; after a loop also in the next trip of that
+/// around it.
+bool isReadAfter(const Unit& unit, const Declaration& variable, Span statement, bool isLoop) {
+  const std::vector<Use> uses = unit.resolution->usesOf(variable);
+  const auto reads = [&](const Use& u) {  // `i += 1` does
+    if (!u.assigned) return true;
+    const ast::Stmt* s = placeIn(*unit.file, u.span).statement;
+    return s && s->kind == StmtKind::Assign && s->op != "=";
+  };
   const auto next = std::ranges::find_if(uses, [&](const Use& u) { return u.span.begin >= statement.end; });
-  return next != uses.end() && !next->assigned;
+  if (next != uses.end()) return reads(*next);
+  const ast::Stmt* around = placeIn(*unit.file, statement).outer;
+  const bool again = isLoop && around && (around->kind == StmtKind::For || around->kind == StmtKind::While);
+  if (!again || around->span.begin < variable.span.begin) return false;
+  const auto first = std::ranges::find_if(uses, [&](const Use& u) { return u.span.begin >= around->span.begin; });
+  return first != uses.end() && reads(*first);
 }
 }  // namespace
 
@@ -60,7 +71,8 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     if (p.isTuple || p.name.text == "_") return;
     const Declaration* d = names.hiddenBy(p.name.span);
     const bool isVariable = d && d->kind == Declaration::Kind::Variable;
-    if (d && ((isVariable && s.kind != StmtKind::For) || isReadAfter(names, *d, s.span)))
+    if (d && ((isVariable && s.kind != StmtKind::For) ||
+              isReadAfter(*context_.frame().unit, *d, s.span, s.kind == StmtKind::For)))
       hidden.emplace_back(p.name.span, d);
     else
       all = false;

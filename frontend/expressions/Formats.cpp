@@ -83,7 +83,7 @@ class Writer {
       case Val::Kind::Poison: parts.ok = false; return;
       case Val::Kind::Tensor:
         if ((format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) ||
-            check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) {
+            check(v.tensor->type.dtype, format, formatSpan)) {
           const bool inTree = depth_ > 0 && v.tensor->type.rank() > 0;
           operand(v.tensor, inTree ? rt::indentFormat(depth_ * kIndent) : format, v.span);
         }
@@ -96,7 +96,7 @@ class Writer {
           return;
         }
         Element e = elementOf(v);
-        if (check(e.dtype, true, format, formatSpan)) {
+        if (check(e.dtype, format, formatSpan)) {
           text(rt::formatScalar(static_cast<uint8_t>(e.dtype), e.bytes, format));
         }
         return;
@@ -204,8 +204,8 @@ class Writer {
     parts.ok = false;
   }
 
-  bool check(DType t, bool rank0, const std::string& format, Span span) {
-    std::string why = rt::checkFormat(static_cast<uint8_t>(t), rank0, format);
+  bool check(DType t, const std::string& format, Span span) {
+    std::string why = rt::checkFormat(static_cast<uint8_t>(t), format);
     if (!why.empty()) bad(span, why);
     return why.empty();
   }

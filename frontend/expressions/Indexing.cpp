@@ -63,18 +63,24 @@ Val Indexing::elementOf(const Val& list, const ast::Expr& e, const std::optional
   if (e.subscripts.size() == 1 && e.subscripts[0].kind == ast::Subscript::Kind::Slice) {
     const ast::Subscript& s = e.subscripts[0];
     const auto n = static_cast<int64_t>(list.elems.size());
+    const auto step = s.step ? evaluator_.constInt(expressions_.eval(*s.step), "the step of a slice") : 1;
+    if (!step) return context_.lost();
+    if (*step == 0) return context_.fail(Code::E0205, s.span, "the step of a slice cannot be 0");
+    // As in Python: a slice that goes back starts at the last element, and ends before the first.
+    const int64_t least = *step < 0 ? -1 : 0, most = *step < 0 ? n - 1 : n;
     auto bound = [&](const ast::ExprPtr& x, int64_t otherwise) -> std::optional<int64_t> {
       if (!x) return otherwise;
       auto i = evaluator_.constInt(expressions_.eval(*x), "a slice bound");
       if (!i) return std::nullopt;
-      return std::clamp(*i < 0 ? *i + n : *i, int64_t{0}, n);
+      return std::clamp(*i < 0 ? *i + n : *i, least, most);
     };
-    auto lo = bound(s.lo, 0), hi = bound(s.hi, n);
-    if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape cannot have a step");
+    auto lo = bound(s.lo, *step < 0 ? most : least), hi = bound(s.hi, *step < 0 ? least : most);
     if (!lo || !hi) return context_.lost();
     Val r = list;
     r.elems = Elements();
-    for (int64_t i = *lo; i < *hi; ++i) r.elems.push_back(list.elems[static_cast<size_t>(i)]);
+    const int64_t forward = std::clamp(*step, -n - 1, n + 1);  // of which one is past the end
+    for (int64_t i = *lo; forward < 0 ? i > *hi : i < *hi; i += forward)
+      r.elems.push_back(list.elems[static_cast<size_t>(i)]);
     return r;
   }
   auto i = listIndex(list, e, index);

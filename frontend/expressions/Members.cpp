@@ -12,6 +12,7 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/ListLength.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
@@ -92,7 +93,11 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     }
     case Kind::Tuple:
     case Kind::Pack:
-      if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0]))) {
+    case Kind::List:
+    case Kind::Sequence:
+      if (text == "size") return Val::ofInt(static_cast<Int>(base.elems.size()), span);
+      if (!base.is(Kind::List) && !base.is(Kind::Sequence) && !text.empty() &&
+          std::isdigit(static_cast<unsigned char>(text[0]))) {
         const size_t i = text.size() > 6 ? base.elems.size() : std::stoul(text);
         if (i < base.elems.size()) return base.elems[i];
         return context_.fail(Code::E0206, span,
@@ -117,8 +122,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     d.help("`" + text + "` is a function, which is called", {{Span{span.file, span.end, span.end}, "()"}});
   else if (settled.is(Kind::Tensor))
     suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, foreign, Among::Few);
-  else if (foreign && !foreign->ofTree.empty())
-    d.note(std::string(foreign->ofTree));
+  else if (auto length = lengthOfList(context_, span))
+    d.help(length->text, length->edits);
   return d;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/BuiltinNames.h"
@@ -20,10 +21,12 @@ using ExprKind = ast::Expr::Kind;
 
 bool isOfTL(std::string_view name) { return isBuiltin(name) || isTransform(name); }
 
-/// `nn.train`, of a module that the unit imports; empty for none.
-std::string ofModule(const Unit& unit, const std::string& name) {
-  const std::string module = moduleWith(unit, name);
-  return unit.modules.contains(module) ? module + "." + name : "";
+/// `nn.step` and `optim.step`, of the modules that the unit imports; empty for none.
+std::vector<std::string> ofModules(const Unit& unit, const std::string& name) {
+  std::vector<std::string> paths;
+  if (name == "call") return paths;  // how a value is called, whatever its type
+  for (const std::string_view module : importedWith(unit, name)) paths.push_back(std::string(module) + "." + name);
+  return paths;
 }
 
 /// Another name for a variable, wherever it is not called; nothing where it is not certain that all places are known.
@@ -56,8 +59,12 @@ std::string hiddenBy(const FnDecl& decl) {
   const std::string& name = decl.stmt->name.text;
   if (!decl.unit->isScript) return "";
   if (isOfTL(name)) return ownNameHelp(name);
-  const std::string other = ofModule(*decl.unit, name);
-  return other.empty() ? "" : "`" + name + "` is a function of this script; that of the library is `" + other + "`";
+  const std::vector<std::string> others = ofModules(*decl.unit, name);
+  std::string listed;
+  for (const std::string& other : others) listed += (listed.empty() ? "`" : " and `") + other + "`";
+  return others.empty() ? ""
+                        : "`" + name + "` is a function of this script; " +
+                              (others.size() > 1 ? "those of the library are " : "that of the library is ") + listed;
 }
 
 std::optional<Help> calledVariable(Context& context, Span callee) {
@@ -66,10 +73,11 @@ std::optional<Help> calledVariable(Context& context, Span callee) {
   if (!variable || !variable->isLocal() || !variable->span.valid()) return std::nullopt;
   if (isOfTL(variable->name))
     return Help{ownNameHelp(variable->name), renamed(*unit.file, *unit.resolution, *variable)};
-  const std::string other = ofModule(unit, variable->name);
-  if (other.empty()) return std::nullopt;
-  return Help{"`" + variable->name + "` is a variable of this script; the function of the library is `" + other + "`",
-              {{callee, other}}};
+  const std::vector<std::string> others = ofModules(unit, variable->name);
+  if (others.size() != 1) return std::nullopt;
+  return Help{
+      "`" + variable->name + "` is a variable of this script; the function of the library is `" + others[0] + "`",
+      {{callee, others[0]}}};
 }
 
 }  // namespace tenc::frontend

@@ -7,17 +7,35 @@
 
 namespace tenc::frontend {
 
-std::string moduleWith(const Unit& unit, std::string_view function) {
+namespace {
+
+/// The modules of the library that declare a function of that name.
+std::vector<std::string_view> modulesOf(std::string_view function) {
   static const auto kModules = [] {
     std::multimap<std::string_view, std::string_view> modules;
     for (const std::string_view module : stdModuleNames())
       for (const std::string_view f : syntax::Outline(*stdModule(module)).described()) modules.emplace(f, module);
     return modules;
   }();
+  std::vector<std::string_view> found;
   const auto [first, last] = kModules.equal_range(function);
-  for (auto m = first; m != last; ++m)
-    if (unit.modules.contains(m->second)) return std::string(m->second);
-  return first != last && std::next(first) == last ? std::string(first->second) : "";
+  for (auto m = first; m != last; ++m) found.push_back(m->second);
+  return found;
+}
+
+}  // namespace
+
+std::string moduleWith(const Unit& unit, std::string_view function) {
+  const auto modules = modulesOf(function);
+  for (const std::string_view m : modules)
+    if (unit.modules.contains(m)) return std::string(m);
+  return modules.size() == 1 ? std::string(modules[0]) : "";
+}
+
+std::vector<std::string_view> importedWith(const Unit& unit, std::string_view function) {
+  auto modules = modulesOf(function);
+  std::erase_if(modules, [&](std::string_view m) { return !unit.modules.contains(m); });
+  return modules;
 }
 
 void Library::readSources() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "syntax/Outline.h"
 #include "syntax/Parse.h"
@@ -16,6 +17,8 @@ struct Unit;
 /// The module of the standard library that has a function of that name, which a comment describes: one that the unit
 /// imports, or the only one; empty for none.
 std::string moduleWith(const Unit& unit, std::string_view function);
+/// All of those that the unit imports.
+std::vector<std::string_view> importedWith(const Unit& unit, std::string_view function);
 
 class Library {
  public:

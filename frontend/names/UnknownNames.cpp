@@ -2,6 +2,7 @@
 #include "frontend/names/UnknownNames.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -118,6 +119,27 @@ const SessionValue* sessionVariable(Context& context, std::string_view name) {
 }
 }  // namespace
 
+namespace {
+/// Other variables of the script that the function around a use reads, at their first uses. They are told of there.
+std::vector<std::pair<std::string, Span>> readWith(const Unit& unit, Span use, const std::string& name) {
+  const ast::Stmt* fn = statementAround(*unit.file, use, {ast::Stmt::Kind::Fn});
+  std::map<std::string, Span> first;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ast::Expr::Kind::Name || e.text == name || unit.resolution->definition(e.span)) return true;
+    const ast::Stmt* variable = scriptVariable(unit.file, e.text);
+    if (!variable || builtinRow(e.text)) return true;
+    const auto [known, isNew] = first.emplace(e.text, e.span);
+    if (!isNew && e.span.begin < known->second.begin) known->second = e.span;
+    return true;
+  };
+  if (fn) visitor.visit(*fn);
+  std::vector<std::pair<std::string, Span>> found(first.begin(), first.end());
+  std::ranges::sort(found, {}, [](const auto& f) { return f.second.begin; });
+  return found;
+}
+}  // namespace
+
 Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse& use) {
   const auto [assigned, type, call] = use;
   if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return context_.lost();
@@ -177,7 +199,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
       d.help("bind it in the `" + std::string(block->kind == ast::Stmt::Kind::Test ? "test" : "bench") +
              "` too; what it may read is a `const` or a `param`");
     else
-      d.help("pass it as an argument; what a function may read is a `const` or a `param`");
+      offerArguments(d, std::string(name), span);
   } else if (const SessionValue* kept = sessionVariable(context_, name)) {
     d.note(kept->span, "bound by the session here; functions do not see its variables");
     d.help("pass it as an argument; what a function may read is a `const`");
@@ -202,6 +224,41 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
     suggest(d, name, span, names, known);
   }
   return d;
+}
+
+namespace {
+/// Whether the function around a use assigns to one of the names.
+bool changesOneOf(const ast::File& file, Span use, const std::set<std::string, std::less<>>& names) {
+  const ast::Stmt* fn = statementAround(file, use, {ast::Stmt::Kind::Fn});
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind != ast::Stmt::Kind::Assign || !s.target) return;
+    const ast::Expr* root = s.target.get();
+    while (root->kind == ast::Expr::Kind::Index || root->kind == ast::Expr::Kind::Member) root = root->args[0].get();
+    found = found || names.contains(root->text);
+    if (root->kind == ast::Expr::Kind::Tuple)
+      found = found || std::ranges::any_of(root->args, [&](const auto& part) { return names.contains(part->text); });
+  };
+  if (fn) visitor.visit(*fn);
+  return found;
+}
+}  // namespace
+
+void UnknownNames::offerArguments(Diagnostics::Builder& d, const std::string& name, Span use) {
+  context_.frame().undeclared.insert(name);
+  std::string others;
+  for (const auto& [other, at] : readWith(*context_.frame().unit, use, name)) {
+    const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, other);
+    if (context_.frame().undeclared.contains(other) || bindsOtherwise(context_, *variable, at)) continue;
+    context_.frame().undeclared.insert(other);
+    d.label(at, "of the script, too");
+    others += ", `" + other + "`";
+  }
+  d.help((others.empty() ? "pass it as an argument" : "pass `" + name + "`" + others + " as arguments") +
+         (changesOneOf(*context_.frame().unit->file, use, context_.frame().undeclared) ? ", and give back what changes"
+                                                                                       : "") +
+         "; what a function may read is a `const` or a `param`");
 }
 
 namespace {

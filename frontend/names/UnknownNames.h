@@ -40,6 +40,8 @@ class UnknownNames {
   void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
 
  private:
+  /// Adds that variables of the script, this one and others, are arguments of the function that reads them.
+  void offerArguments(Diagnostics::Builder& d, const std::string& name, Span use);
   /// Adds that a name of a block that has ended is declared before the block, with the variable where that is known.
   bool offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const;
   /// Adds the path of what a module of the library declares, with its import; false where none does, or several do.

@@ -114,7 +114,7 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
     context_
         .error(Code::E0204, t.span,
                "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
-                   std::to_string(t.args.size()) + " are given")
+                   std::to_string(t.args.size()) + (t.args.size() == 1 ? " is given" : " are given"))
         .note(decl.name.span, "declared here");
     known = std::make_unique<ast::TypeExpr>();
     known->op = '!';  // reported
@@ -139,7 +139,8 @@ Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
   if (given.subscripts.size() > decl.generics.size()) {
     return context_.fail(Code::E0204, given.span,
                          "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) +
-                             " type parameters, but " + std::to_string(given.subscripts.size()) + " are given");
+                             " type parameters, but " + std::to_string(given.subscripts.size()) +
+                             (given.subscripts.size() == 1 ? " is given" : " are given"));
   }
   for (size_t i = 0; i < decl.generics.size(); ++i) {
     const ast::Generic& x = decl.generics[i];

@@ -97,7 +97,7 @@ std::optional<std::vector<std::pair<size_t, size_t>>> Structs::shareArguments(
   context_.fail(Code::E0204, span,
                 name + " has " + std::to_string(generics.size()) +
                     (generics.size() == 1 ? " type parameter, but " : " type parameters, but ") +
-                    std::to_string(count) + " are given");
+                    std::to_string(count) + (count == 1 ? " is given" : " are given"));
   return std::nullopt;
 }
 

@@ -222,8 +222,8 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
                             "`" + part->path.substr(1) + "` of " + who.what + " is " + describe(*part->leaf) +
                                 ", but " + std::string(context_.sources.text(part->declared->span)) + " is declared");
-    d.note(part->declared->span, "declared here");
-    who.explain(d);
+    d.note(part->declared->span, "the field is declared here");
+    if (!who.help.empty()) d.help(who.help);
     return d;
   }
   return v;

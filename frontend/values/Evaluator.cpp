@@ -42,9 +42,56 @@ std::array<std::string_view, 2> valuesOf(ir::DType t) {
   return ir::isFloat(t) ? std::array<std::string_view, 2>{"0.5", "0.1"} : std::array<std::string_view, 2>{"1", "2"};
 }
 
+/// The parameters, of rank 0, of which an expression is computed, through `let`s, if there is nothing else that the run
+/// computes: all would be known if these were `static`.
+class ParametersOf {
+ public:
+  ParametersOf(const Frame& frame, const ast::File& file) : frame_(frame), file_(file) {}
+
+  bool collect(const ast::Expr& e, std::vector<const Declaration*>& found) const {
+    using ExprKind = ast::Expr::Kind;
+    if (e.kind == ExprKind::Int) return true;
+    if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
+      return std::ranges::all_of(e.args, [&](const ast::ExprPtr& part) { return collect(*part, found); });
+    const Declaration* name = e.kind == ExprKind::Name ? frame_.unit->resolution->definition(e.span) : nullptr;
+    if (!name || name->home != frame_.unit->resolution.get()) return false;
+    if (name->kind == Declaration::Kind::Parameter) return isParameter(*name, found);
+    const ast::Stmt* s = name->statement;
+    if (name->isLocal()) return s && s->kind == ast::Stmt::Kind::Let && s->value && collect(*s->value, found);
+    return s && (s->kind == ast::Stmt::Kind::Const || s->kind == ast::Stmt::Kind::Param);
+  }
+
+  /// Of what is written at `at`; empty where that is not certain.
+  std::vector<const Declaration*> at(Span at) const {
+    std::vector<const Declaration*> found;
+    const ast::Expr* e = expressionAt(file_, at);
+    return e && collect(*e, found) ? found : std::vector<const Declaration*>();
+  }
+
+ private:
+  bool isParameter(const Declaration& name, std::vector<const Declaration*>& found) const {
+    const Binding* bound = frame_.bound(name.span);
+    if (!bound || bound->value.isNumber()) return bound != nullptr;  // a static one
+    const bool isInt = bound->value.is(Val::Kind::Tensor) && bound->value.tensor->type.shape.empty() &&
+                       ir::isInt(bound->value.tensor->type.dtype);
+    if (isInt && std::ranges::find(found, &name) == found.end()) found.push_back(&name);
+    return isInt;
+  }
+
+  const Frame& frame_;
+  const ast::File& file_;
+};
+
 /// `name`: of the value of dtype `t`; null for what has none that can be changed. Whether that would make it known.
-bool explainKnown(Diagnostics::Builder& d, const Declaration* name, ir::DType t) {
+bool explainKnown(Diagnostics::Builder& d, const Declaration* name, ir::DType t,
+                  const std::vector<const Declaration*>& from = {}) {
   const auto before = [](Span s) { return Span{s.file, s.begin, s.begin}; };
+  if (!from.empty()) {
+    std::vector<Edit> edits;
+    for (const Declaration* p : from) edits.push_back({before(p->span), "static "});
+    d.help("a parameter that is known at compile time is `static`", std::move(edits));
+    return true;
+  }
   const ast::Stmt* s = name ? name->statement : nullptr;
   const bool bound = s && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
   if (name && name->kind == Declaration::Kind::Parameter)
@@ -103,7 +150,10 @@ bool explainKnown(Context& context, Diagnostics::Builder& d, const Val& v) {
   // Only what the user has written can be changed.
   const bool isNumber = v.is(Val::Kind::Tensor) && v.tensor->type.shape.empty();
   const bool isOwn = isNumber && name && !context.sources.file(name->span.file).isLibrary;
-  return explainKnown(d, isOwn ? name : nullptr, isNumber ? v.tensor->type.dtype : ir::DType::I64);
+  const bool isOfScript = isNumber && v.span.valid() && unit && unit->file && unit->isScript;
+  return explainKnown(
+      d, isOwn ? name : nullptr, isNumber ? v.tensor->type.dtype : ir::DType::I64,
+      isOfScript ? ParametersOf(context.frame(), *unit->file).at(v.span) : std::vector<const Declaration*>());
 }
 
 std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {

@@ -159,6 +159,7 @@ class ScatterParts {
     Value* v = b_.value(
         OpKind::Scatter, operands,
         {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", op_.boolAttr("from_start")}});
+    ir::keepWritten(op_, *v->op);
     v->op->set(ir::kHiddenDims, op_.intAttr(ir::kHiddenDims) + 1);
     return v;
   }

@@ -261,7 +261,7 @@ class Checker {
         need(t.shape.size() == 1 && dtypeSize(t.dtype) == 1, "a text is made of something else");
       else
         need(isChoiceFormat(t.dtype, t.shape.empty(), format) || isIndentFormat(t.shape.empty(), format) ||
-                 checkFormat(t.dtype, t.shape.empty(), format).empty(),
+                 checkFormat(t.dtype, format).empty(),
              "a value is printed in a format it does not have");
     }
   }

@@ -36,14 +36,14 @@ inline constexpr std::string_view kTextFormat = "text";
 /// type, others stand below it, indented further. No script can write it.
 std::string indentFormat(size_t columns);
 bool isIndentFormat(bool rank0, std::string_view format);
-/// "f32[2, 3] @cuda:0" and below it the elements as NumPy prints them (long ones summarised), or by an indentFormat; a
-/// rank-0 value is bare.
+/// "f32[2, 3] @cuda:0" and below it the elements as NumPy prints them (long ones summarised), or by an indentFormat;
+/// the elements alone, each by it, where a TL format is given. A rank-0 value is bare.
 std::string formatTensor(const TensorView& t, std::string_view device, std::string_view format = "");
 /// A rank-0 value by a TL format ("", "d", ".3f", ">8.2e", ","); the shortest form that reads back when "". Of an i64,
 /// also by a choiceFormat.
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);
-/// "" when `format` fits the dtype, else why not. A tensor of rank >= 1 takes no format but "".
-std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format);
+/// "" when `format` fits the dtype, else why not.
+std::string checkFormat(uint8_t dtype, std::string_view format);
 /// A string by a TL format (">10", "^8", "*<12s"), and "" or why `format` is none of strings.
 std::string formatString(std::string_view text, std::string_view format);
 std::string checkTextFormat(std::string_view format);

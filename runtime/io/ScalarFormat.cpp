@@ -258,9 +258,8 @@ bool isChoiceFormat(uint8_t dtype, bool rank0, std::string_view format) {
   return dtype == kI64 && rank0 && texts && !texts->empty();
 }
 
-std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
+std::string checkFormat(uint8_t dtype, std::string_view format) {
   if (format.empty()) return "";
-  if (!rank0) return "a tensor takes no format: only a rank-0 value does";
   const auto s = SpecParser(format).parse();
   const std::string name = "`" + std::string(format) + "`";
   if (!s || s->type == 's') return name + " is not a format of numbers";

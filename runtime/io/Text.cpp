@@ -67,28 +67,32 @@ std::string padLeft(const std::string& s, size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 
-/// Formats elements of one array to a common width, as NumPy does; made from the elements that will be shown.
+/// Formats elements of one array to a common width, as NumPy does, or each by a format; made from the elements that
+/// will be shown.
 class ArrayFormat {
  public:
-  ArrayFormat(uint8_t dtype, const std::vector<const void*>& shown) : dtype_(dtype) {
-    if (isFloat(dtype)) {
+  ArrayFormat(uint8_t dtype, const std::vector<const void*>& shown, std::string_view given)
+      : dtype_(dtype), given_(given) {
+    if (isFloat(dtype) && given.empty()) {
       prepareFloats(shown);
       return;
     }
-    width_ = dtype == kBool ? 5 : 0;  // NumPy's: room for false, also where every element is true
+    width_ = dtype == kBool && given.empty() ? 5 : 0;  // NumPy's: room for false, also where every element is true
     for (const void* p : shown) width_ = std::max(width_, plain(p).size());
   }
   std::string operator()(const void* p) const {
-    return isFloat(dtype_) ? floatText(floatAt(dtype_, p)) : padLeft(plain(p), width_);
+    return isFloat(dtype_) && given_.empty() ? floatText(floatAt(dtype_, p)) : padLeft(plain(p), width_);
   }
 
  private:
   uint8_t dtype_;
+  std::string_view given_;
   size_t width_ = 0;
   bool exponential_ = false;
   size_t left_ = 0, right_ = 0, fraction_ = 0, exponentDigits_ = 2;
 
   std::string plain(const void* p) const {
+    if (!given_.empty()) return formatScalar(dtype_, p, given_);
     if (dtype_ == kBool) return read<uint8_t>(p) ? "true" : "false";
     return intText(dtype_, p);
   }
@@ -171,8 +175,9 @@ class ArrayPrinter {
     collect(0, 0);
   }
 
-  std::string text() {
-    const ArrayFormat format(t_.dtype, shown_);
+  /// With NumPy's format, or that of each element.
+  std::string text(std::string_view given) {
+    const ArrayFormat format(t_.dtype, shown_, given);
     return nested(format, 0, 0, " ", kLineWidth);
   }
 
@@ -282,9 +287,11 @@ std::string formatTensor(const TensorView& t, std::string_view device, std::stri
   }
   head += "]";
   if (!device.empty()) head += " @" + std::string(device);
-  const std::string elements = n == 0 ? "[]" : ArrayPrinter(t).text();
-  if (const auto columns = indentOf(format)) return inTree(head, elements, *columns);
-  return head + "\n" + elements;
+  const auto columns = indentOf(format);
+  const std::string_view ofElement = columns ? "" : format;
+  std::string elements = n == 0 ? "[]" : ArrayPrinter(t).text(ofElement);
+  if (!ofElement.empty()) return elements;
+  return columns ? inTree(head, elements, *columns) : head + "\n" + elements;
 }
 
 }  // namespace tenc::rt

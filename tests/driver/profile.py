@@ -56,6 +56,24 @@ with tempfile.TemporaryDirectory() as folder:
     check(lines[7]["roofline"] is None or lines[7]["roofline"] > 0, f"the product: {lines[7]}")
     check(all(l["roofline"] is None or l["roofline"] <= 1.0001 for l in report["lines"]), f"above the roofline: {report}")
 
+    # A line that calls several layers says what each of them took.
+    pathlib.Path(folder, "n.tl").write_text("""import nn
+let net = (nn.linear(64, 256), relu, nn.linear(256, 64))
+let x = rand([512, 64])
+print(sum(net(x)))
+""")
+    done = run("profile", "n.tl", "--json", folder=folder)
+    line = next(l for l in json.loads(done.stdout)["lines"] if l["line"] == 4)
+    layers = {c["callee"]: c for c in line["calls"]}
+    products = [c["flops"] for name, c in layers.items() if name.startswith("nn.Linear[")]
+    check(len(products) == 2 and all(2 * 512 * 64 * 256 <= f for f in products), f"the layers: {line}")
+    check(sum(c["seconds"] for c in line["calls"]) <= 1.0001 * line["seconds"], f"layers that took more: {line}")
+    table = run("profile", "n.tl", folder=folder).stdout
+    check(len(re.findall(r" % .*    nn\.Linear\[", table)) == 2, table)
+    run("profile", "n.tl", "--html", "n.html", folder=folder)
+    page = pathlib.Path(folder, "n.html").read_text()
+    check(page.count(">    nn.Linear[") == 4, "the layers are not in both tables of the page")
+
     table = run("profile", "s.tl", folder=folder).stdout
     check(re.search(r"time +share +runs +bytes +FLOP +roofline +line", table), table)
     check(re.search(r"s\.tl:7 +let b = a @ a\n", table), table)

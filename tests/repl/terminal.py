@@ -41,6 +41,12 @@ def main():
         t.expect("interrupted.*tenc> ")
         t.send(":why value\n")
         t.expect(r"made on cpu.*let value = \[1, 2\].*tenc> ")
+        t.send('print("in line", end: "")\n')      # the prompt begins a line, also where what is printed does not end one
+        t.expect("in line\r?\n[^\n]*tenc> ")
+        t.send("let pair = (7, [2.0])\n")
+        t.expect("tenc> ")
+        t.send("pair.si\t + 40\n")                  # the size of a tuple
+        t.expect(r"size *\+ 40.*42.*tenc> ")
         t.send("sum(value, ax\t0)\n")                 # completes to `axis: `
         t.expect(r"axis: 0\).*3.*tenc> ")
         t.send(":mem\t\n")                           # completes to `:memory`

@@ -21,6 +21,7 @@
 #include "tools/repl/AskTerminal.h"
 #include "tools/repl/Shell.h"
 #include "tools/repl/Words.h"
+#include "tools/tenc/NearestWord.h"
 #include "tools/tenc/WholeFile.h"
 
 namespace tenc::repl {
@@ -208,7 +209,7 @@ void Shell::document(const std::string& name) {
 
 /// Says that nothing has that name, and which one is near.
 void Shell::suggest(const std::string& name) {
-  NearestName near(name);
+  tool::NearestWord near(name);
   for (const frontend::OpDoc& op : frontend::operations()) near.consider(op.name);
   for (const std::string_view word : syntax::keywords()) near.consider(word);
   for (const std::string_view module : frontend::stdModuleNames()) near.consider(module);

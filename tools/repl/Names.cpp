@@ -78,6 +78,12 @@ std::vector<std::string> Names::members(const std::string& path) {
       found = value->fields;
       found.emplace_back("to");
       break;
+    case ValueKind::List:
+    case ValueKind::Tuple:
+      for (size_t i = 0; value->kind == ValueKind::Tuple && i < value->elems.size(); ++i)
+        found.push_back(std::to_string(i));
+      found.insert(found.end(), {"size", "to"});
+      break;
     default: break;
   }
   return found;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "frontend/names/Resolve.h"
 #include "ir/Ir.h"
@@ -20,6 +22,7 @@
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Memory.h"
 #include "tools/tenc/Progress.h"
+#include "tools/tenc/PromptOutput.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::repl {
@@ -131,7 +134,7 @@ bool Shell::readEntry(std::string& entry) {
       continue;
     }
     entry += entry.empty() ? line : "\n" + line;
-    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?") || isWordCommand(trimmed(entry)))
+    if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?") || !wordCommand(trimmed(entry)).empty())
       return true;
     if (syntax::isComplete(entry) && !goesOn(entry)) return true;
   }
@@ -153,17 +156,30 @@ bool Shell::isKnown(const std::string& name) const {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// `exit`, `quit` and `help`, called or not, where the session has nothing of that name.
-bool Shell::isWordCommand(std::string_view text) const {
-  if (text.ends_with("()")) text.remove_suffix(2);
-  return (text == "exit" || text == "quit" || text == "help") && !isKnown(std::string(text));
+/// The command that `exit`, `quit()`, `help`, `help(sum)`, `type(x)` and `sum?` mean, as other languages have them;
+/// empty for what is none, or where the session has something of that name.
+std::string Shell::wordCommand(std::string_view text) const {
+  const auto isName = [](std::string_view s) {
+    return !s.empty() &&
+           std::ranges::all_of(s, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+  };
+  if (text.ends_with("?") && isName(text.substr(0, text.size() - 1)))
+    return ":doc " + std::string(text.substr(0, text.size() - 1));
+  const size_t open = text.find('(');
+  const std::string word(text.substr(0, open));
+  if (isKnown(word) || (open != text.npos && !text.ends_with(")"))) return "";
+  const std::string_view inside = open == text.npos ? "" : text.substr(open + 1, text.size() - open - 2);
+  if (!syntax::isComplete(std::string(inside))) return "";
+  if ((word == "exit" || word == "quit") && inside.empty()) return ":quit";
+  if (word == "help") return inside.empty() ? ":help" : isName(inside) ? ":doc " + std::string(inside) : "";
+  return word == "type" && !inside.empty() ? ":type " + std::string(inside) : "";
 }
 
 void Shell::runEntry(const std::string& entry) {
   const std::string_view text = trimmed(entry);
   if (text.front() == ':') return command(text);
   if (text.front() == '?') return command(text.size() == 1 ? ":help" : ":doc " + std::string(text.substr(1)));
-  if (isWordCommand(text)) return command(text.starts_with("help") ? ":help" : ":quit");
+  if (const std::string word = wordCommand(text); !word.empty()) return command(word);
   if (startsWithWord(text, "else"))
     return fail("the `if` before this line has run already; start with `} else {` on the line of its `}`");
   // What a line that was typed continues has run already: it goes on with its value.
@@ -184,6 +200,8 @@ void Shell::execute(std::optional<uint32_t> source, Mode mode) {
     if (editor_.interactive()) std::clearerr(stdout);  // a write to a stopped terminal is interrupted, too
     std::fputs("interrupted\n", stderr);
   }
+  // The next prompt and what is said of the entry begin a line.
+  if (std::exchange(isMidLine_, false) && editor_.interactive()) std::fputc('\n', stdout);
   lastOk_ = outcome == tool::Outcome::Ok;
   failed_ |= !lastOk_;
   std::fflush(stdout);
@@ -282,7 +300,12 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     t.data.resize(bytes);
     std::memcpy(t.data.data(), data, bytes);
   };
-  if (mode == Mode::Show) options.print = [](std::string_view) {};  // a picture in place of numbers
+  tool::PromptOutput output;
+  options.print = [&](std::string_view text) {
+    if (mode == Mode::Show || text.empty()) return;  // a picture in place of numbers
+    isMidLine_ = text.back() != '\n';
+    output.write(text);
+  };
   const auto [seed, draws] = session_.random().next(false);
   const tool::Executable program{std::move(m), std::move(*compiled)};
   const tool::Outcome outcome = [&] {

@@ -43,7 +43,7 @@ class Shell {
   // ---- reading (Repl.cpp)
   bool readEntry(std::string& entry);
   bool goesOn(const std::string& entry);
-  bool isWordCommand(std::string_view text) const;
+  std::string wordCommand(std::string_view text) const;
   void runEntry(const std::string& entry);
   bool isKnown(const std::string& name) const;
 
@@ -98,7 +98,8 @@ class Shell {
   int entries_ = 0;
   Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;
-  bool lastOk_ = false;  ///< whether the last entry ran to its end
+  bool isMidLine_ = false;  ///< what the entry has printed ends in the middle of a line
+  bool lastOk_ = false;     ///< whether the last entry ran to its end
   bool quit_ = false;
 };
 

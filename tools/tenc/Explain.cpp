@@ -5,14 +5,13 @@
 
 #include "frontend/Frontend.h"
 #include "frontend/StdModules.h"
-#include "ir/DeviceTable.h"
 #include "support/Text.h"
 #include "syntax/Familiar.h"
-#include "syntax/ForeignCalls.h"
 #include "syntax/Tokens.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Keywords.h"
 #include "tools/tenc/ModuleDocs.h"
+#include "tools/tenc/NearestWord.h"
 
 namespace tenc::tool {
 
@@ -70,7 +69,8 @@ bool printModule(SourceManager& sources, const std::string& name) {
 
 /// The word that was meant; empty where none is near.
 std::string nearestWord(SourceManager& sources, const std::string& word, std::string_view code) {
-  NearestName nearCode(code), near(word);
+  NearestName nearCode(code);
+  NearestWord near(word);
   for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearCode.consider(info(static_cast<Code>(i)).name);
   if (!nearCode.best().empty()) return nearCode.best();
   for (const frontend::OpDoc& op : frontend::operations()) near.consider(op.name);
@@ -85,71 +85,7 @@ std::string nearestWord(SourceManager& sources, const std::string& word, std::st
   return near.best();
 }
 
-/// A row as an example: "`xlogy(x, y)` is written `where(x == 0.0, 0.0, x * log(y))`".
-std::string exampleOf(const syntax::ForeignCall& row) {
-  std::string_view left = row.call.substr(row.call.find('(') + 1);
-  left.remove_suffix(left.ends_with(')') ? 1 : 0);
-  std::vector<syntax::ForeignArgument> given;
-  std::string call(row.name());
-  while (!left.empty()) {
-    const size_t comma = left.find(", ");
-    std::string_view written = left.substr(0, comma);
-    left.remove_prefix(comma == left.npos ? left.size() : comma + 2);
-    const bool isNeeded = written.starts_with('!');
-    const size_t equals = written.find('=');
-    const bool isLeftOut =
-        written.starts_with('-') || written.starts_with('*') || (equals != written.npos && !isNeeded);
-    if (isLeftOut) continue;
-    const bool isNamed = isNeeded || written.starts_with(':');
-    while (!written.empty() && std::string_view("!+:%1").find(written[0]) != std::string_view::npos)
-      written.remove_prefix(1);
-    const std::string name(written.substr(0, written.find('=')));
-    syntax::ForeignArgument a;
-    a.text = equals == std::string_view::npos ? name : std::string(written.substr(written.find('=') + 1));
-    a.name = isNamed ? name : "";
-    a.number = true;
-    a.rank = given.empty() ? row.rank : -1;
-    call += (given.empty() ? "(" : ", ") + (isNamed ? name + "=" : "") + a.text;
-    given.push_back(std::move(a));
-  }
-  call += given.empty() ? "()" : ")";
-  const auto text = syntax::rewritten(row, given, ir::DeviceTable::accelerator());
-  return text ? "`" + call + "` is written `" + *text + "`" : "it is written in another way";
-}
-
-/// What is said of calls of a name: `np.fft.rfft`, `fft`.
-bool printForeignCall(const std::string& name, const std::string& word) {
-  const size_t dot = name.rfind('.', name.size() - word.size() - 2);
-  std::vector<const syntax::ForeignCall*> rows;
-  for (const std::string& path : {name.size() > word.size() ? name.substr(dot + 1) : word, word, word + "." + word})
-    if (rows.empty()) rows = syntax::foreignCalls(path);
-  if (rows.empty() || (rows[0]->help.empty() && rows[0]->text.empty())) return false;
-  const std::string help(rows[0]->help);
-  std::printf("`%s` is not TL: %s\n", forTerminal(name).c_str(),
-              help.empty() ? exampleOf(*rows[0]).c_str() : help.c_str());
-  return true;
-}
-
 }  // namespace
-
-bool printForeign(const std::string& name) {
-  const std::string word = name.substr(name.rfind('.') + 1);
-  const syntax::Familiar* module = syntax::familiarName(name.substr(0, name.find('.')));
-  if (word != name && module && module->prefix && printOperation(word)) return true;  // np.dot
-  const syntax::Familiar* known = syntax::familiarName(word);
-  if (!known) known = syntax::familiarOption(word);
-  if (!known) known = syntax::familiarWord(word);
-  if (!known)
-    if (printForeignCall(name, word)) return true;
-  if (!known || (known->replacement.empty() && known->help.empty())) return false;
-  const std::string replacement(known->replacement);
-  std::printf("`%s` is not TL: %s\n", forTerminal(name).c_str(),
-              replacement.empty() ? std::string(known->help).c_str() : ("it is written `" + replacement + "`").c_str());
-  if (replacement.empty()) return true;
-  std::printf("\n");
-  if (!printOperation(replacement)) printKeyword(replacement);
-  return true;
-}
 
 int explainCommand(Session& session, const CommandLine& line) {
   if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;

@@ -89,7 +89,7 @@ constexpr Keyword kMembers[] = {
      "x on another device: a tensor, or all tensors of a tree. A dtype converts by a call: `f32(x)`."},
     {"shape", "x.shape", "The sizes of x, known at compile time: `x.shape[0]` is the first."},
     {"ndim", "x.ndim", "How many dims x has, known at compile time."},
-    {"size", "x.size", "How many elements x has, known at compile time."},
+    {"size", "x.size", "How many elements x has, a tensor, a list or a tuple; known at compile time."},
     {"dtype", "x.dtype", "The dtype of x, known at compile time: `x.dtype == f32`, `zeros([3], dtype: x.dtype)`."},
     {"device", "x.device", "The device that x lives on, as a device or in an `@` annotation."},
     {"T", "x.T", "x with its last two dims exchanged."},

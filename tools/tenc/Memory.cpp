@@ -87,10 +87,11 @@ class Report {
     const Waiting waiting(*m_.main()->body, device_.peakOp);
     for (size_t i = 0; i < std::min(shown(), peak_.all.size()); ++i) {
       const Held& h = peak_.all[i];
-      // Only what has a name can be made elsewhere; what a gradient keeps is where it is for a reason.
-      if (h.bytes < device_.peak / kWorthAName) continue;
+      // Only what has a name of its own can be made elsewhere, and no part of a struct, `m.w`; what a gradient keeps is
+      // where it is for a reason.
+      if (h.bytes < device_.peak / kWorthAName || h.name.find('.') != std::string::npos) continue;
       const ir::Op* later = h.name.empty() || h.kept ? nullptr : waiting.firstUse(*h.value);
-      const Span use = later ? userPlace(m_, later->loc, sources_) : Span{};
+      const Span use = later ? outermost(later->loc) : Span{};
       if (!use.valid() || h.made.half != ir::Half::None) continue;
       const bool moved = h.value->op->kind == ir::OpKind::Transfer;
       const std::string line = std::to_string(sources_.file(use.file).position(use.begin).line);
@@ -100,6 +101,12 @@ class Report {
   }
 
  private:
+  /// Where the script itself calls what is done there.
+  Span outermost(ir::Loc at) const {
+    const StopPlace place = placeOf(m_, at);
+    const Span span = place.calls.empty() ? place.at : place.calls.back().first;
+    return span.file < sources_.size() && !sources_.inLibrary(span) ? span : Span{};
+  }
   size_t shown() const { return peak_.kept > 0 ? 5 : 3; }
 
   std::string text(const Held& h, bool place) const {

@@ -1,7 +1,9 @@
 #include "tools/tenc/Profile.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "ir/Flops.h"
 #include "ir/Loops.h"
@@ -13,7 +15,8 @@ using ir::Op;
 using ir::OpKind;
 using ir::Trait;
 using ir::Value;
-using Place = std::pair<uint32_t, uint32_t>;  // file and line
+using Place = std::pair<uint32_t, uint32_t>;   // file and line
+using Source = std::pair<Place, std::string>;  // and what the line calls of the standard library
 
 /// What a line has of one run of a step.
 struct Part {
@@ -37,7 +40,7 @@ class Work {
  public:
   Work(const ir::Module& m, const SourceManager& sources) : m_(m), sources_(sources) {}
 
-  std::map<Place, Part> parts;
+  std::map<Source, Part> parts;
   bool atLeast = false;
 
   void of(const Op& op) {
@@ -52,11 +55,12 @@ class Work {
   }
 
   /// The line of the user's: what happens in the standard library counts for the line that calls it.
-  Place placeOf(const Op& op) const {
+  Source placeOf(const Op& op) const {
     const ir::LocData* d = &m_.loc(op.loc);
-    while (sources_.inLibrary(d->span) && d->caller.index != 0) d = &m_.loc(d->caller);
-    if (!d->span.valid() || d->span.file >= sources_.size()) return {Span::kNone, 0};
-    return {d->span.file, sources_.file(d->span.file).position(d->span.begin).line};
+    std::string callee;
+    for (; sources_.inLibrary(d->span) && d->caller.index != 0; d = &m_.loc(d->caller)) callee = d->callee;
+    if (!d->span.valid() || d->span.file >= sources_.size()) return {{Span::kNone, 0}, ""};
+    return {{d->span.file, sources_.file(d->span.file).position(d->span.begin).line}, callee};
   }
 
  private:
@@ -125,6 +129,19 @@ struct Timed {
   bool bounded = false;  ///< by the roofline of the host
 };
 
+CallProfile& callOf(LineProfile& line, const std::string& callee) {
+  const auto known = std::ranges::find(line.calls, callee, &CallProfile::callee);
+  return known != line.calls.end() ? *known : line.calls.emplace_back(CallProfile{callee});
+}
+
+/// Leaves the calls that are worth a row, of lines that make several. `whole`: the time of all lines.
+void keepCalls(LineProfile& line, double whole) {
+  constexpr double kLeast = 0.01;
+  std::erase_if(line.calls, [&](const CallProfile& c) { return c.callee.empty() || c.seconds < kLeast * whole; });
+  if (line.calls.size() < 2) line.calls.clear();
+  std::ranges::stable_sort(line.calls, std::greater<>(), &CallProfile::seconds);
+}
+
 /// Whether the processor reads and writes what an op counts: files may be mapped, and devices have memory of their own.
 bool isKernel(const Op& op) { return op.kind == OpKind::Fused || op.has(Trait::Library); }
 
@@ -135,8 +152,11 @@ std::string linesOf(const ir::Module& m, const ir::Op& op, const SourceManager& 
   work.of(op);
   std::string text;
   uint32_t file = Span::kNone;
-  for (const auto& [place, part] : work.parts) {
-    if (place.first == Span::kNone) continue;
+  Place last{Span::kNone, 0};
+  for (const auto& [source, part] : work.parts) {
+    const Place place = source.first;
+    if (place.first == Span::kNone || place == last) continue;
+    last = place;
     const std::string line = std::to_string(place.second);
     text +=
         place.first == file ? "," + line : (text.empty() ? "" : " ") + sources.file(place.first).name() + ":" + line;
@@ -170,21 +190,28 @@ Profile profileOf(const ir::Module& m, const codegen::Compiled& compiled, const 
   std::map<Place, LineProfile> lines;
   for (const auto& [work, all, runs, seconds, bounded] : steps) {
     double sum = 0;
-    std::map<Place, double> share;
+    std::map<Source, double> share;
     const double bandwidth = std::max(roof.bandwidth(all.bytes), 1.0);
-    for (const auto& [place, part] : work.parts) {
-      share[place] = std::max(part.bytes / bandwidth, part.weight / std::max(roof.flops, 1.0));
-      sum += share[place];
+    for (const auto& [source, part] : work.parts) {
+      share[source] = std::max(part.bytes / bandwidth, part.weight / std::max(roof.flops, 1.0));
+      sum += share[source];
     }
     const double ideal = bounded ? roof.seconds(all.bytes, all.weight) : 0;
     const auto times = static_cast<double>(runs);
     profile.seconds += seconds;
-    for (const auto& [place, part] : work.parts) {
-      const double fraction = sum > 0 ? share[place] / sum : 1.0 / static_cast<double>(work.parts.size());
+    std::set<Place> counted;
+    for (const auto& [source, part] : work.parts) {
+      const Place& place = source.first;
+      const double fraction = sum > 0 ? share[source] / sum : 1.0 / static_cast<double>(work.parts.size());
       LineProfile& line = lines[place];
       line.file = place.first;
       line.line = place.second;
-      line.runs += runs;
+      if (counted.insert(place).second) line.runs += runs;
+      CallProfile& call = callOf(line, source.second);
+      call.seconds += seconds * fraction;
+      call.bytes += part.bytes * times;
+      call.flops += part.flops * times;
+      call.ideal += ideal * fraction * times;
       line.seconds += seconds * fraction;
       line.bytes += part.bytes * times;
       line.flops += part.flops * times;
@@ -192,7 +219,8 @@ Profile profileOf(const ir::Module& m, const codegen::Compiled& compiled, const 
       line.atLeast = line.atLeast || work.atLeast;
     }
   }
-  for (const auto& [place, line] : lines) {
+  for (auto& [place, line] : lines) {
+    keepCalls(line, profile.seconds);
     if (line.seconds > 0 || line.bytes > 0 || line.flops > 0) profile.lines.push_back(line);
   }
   std::stable_sort(profile.lines.begin(), profile.lines.end(),

@@ -11,6 +11,12 @@
 
 namespace tenc::tool {
 
+/// What one function of the standard library took of a line that calls several: a layer of a network.
+struct CallProfile {
+  std::string callee;  ///< "nn.Linear[I = 64, O = 10]"
+  double seconds = 0, bytes = 0, flops = 0, ideal = 0;
+};
+
 struct LineProfile {
   uint32_t file = Span::kNone;  ///< kNone: of no line
   uint32_t line = 0;
@@ -19,6 +25,7 @@ struct LineProfile {
   double bytes = 0, flops = 0;
   double ideal = 0;      ///< the least seconds that the machine needs for it; 0: not known
   bool atLeast = false;  ///< a loop of unknown length stands in a kernel of it: bytes and flops are those of one trip
+  std::vector<CallProfile> calls{};  ///< those that took longest first; empty where there are not several
 };
 
 struct Profile {

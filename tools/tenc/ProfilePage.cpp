@@ -116,14 +116,28 @@ std::string figures(const LineProfile& l, double total) {
   const double share = total > 0 ? l.seconds / total * 100 : 0;
   const std::string more = l.atLeast ? "&gt;" : "";
   std::string cells = "<td class=\"t\" style=\"--p:" + number("%.2f", share) + "\">" + number("%.1f %%  ", share) +
-                      formatSeconds(l.seconds) + "</td><td>" + std::to_string(l.runs) + "</td><td>" + more +
-                      bytesText(l.bytes) + "</td><td>" + more + formatCount(l.flops) + "</td><td class=\"r\">";
+                      formatSeconds(l.seconds) + "</td><td>" + (l.runs > 0 ? std::to_string(l.runs) : "") +
+                      "</td><td>" + more + bytesText(l.bytes) + "</td><td>" + more + formatCount(l.flops) +
+                      "</td><td class=\"r\">";
   if (l.ideal > 0 && !l.atLeast) {
     const double roof = std::min(roofShare(l) * 100, 100.0);
     cells += "<span class=\"meter\"><i" + std::string(roof >= 50 ? " class=\"good\"" : "") +
              " style=\"width:" + number("%.0f", roof) + "%\"></i></span>" + number("%3.0f %%", roofShare(l) * 100);
   }
   return cells + "</td>";
+}
+
+/// A row for each function of the library that a line calls, where these are several.
+std::string callRows(const LineProfile& l, double total) {
+  std::string text;
+  for (const CallProfile& c : l.calls) {
+    LineProfile part;
+    part.seconds = c.seconds, part.bytes = c.bytes, part.flops = c.flops, part.ideal = c.ideal;
+    part.atLeast = l.atLeast;
+    text += "<tr>" + figures(part, total) + "<td class=\"n\"></td><td class=\"s\">    " + escaped(c.callee) +
+            "</td></tr>\n";
+  }
+  return text;
 }
 
 std::string sourceTable(uint32_t id, const std::map<uint32_t, const LineProfile*>& costs, const Profile& p,
@@ -139,6 +153,7 @@ std::string sourceTable(uint32_t id, const std::map<uint32_t, const LineProfile*
     text += cost == costs.end() ? "<tr class=\"cold\"><td></td><td></td><td></td><td></td><td></td>"
                                 : "<tr id=\"" + anchor(*cost->second) + "\">" + figures(*cost->second, p.seconds);
     text += "<td class=\"n\">" + std::to_string(line) + "</td><td class=\"s\">" + lines[i] + "</td></tr>\n";
+    if (cost != costs.end()) text += callRows(*cost->second, p.seconds);
   }
   return text + "</tbody></table></div>\n";
 }
@@ -158,7 +173,8 @@ std::string hottest(const Profile& p, const SourceManager& sources) {
     }
     const std::string_view line = sources.file(l.file).line(l.line);
     text += "<a href=\"#" + anchor(l) + "\">" + std::to_string(l.line) + "</a></td><td class=\"s\">" +
-            highlighted(line.substr(std::min(line.find_first_not_of(" \t"), line.size()))).front() + "</td></tr>\n";
+            highlighted(line.substr(std::min(line.find_first_not_of(" \t"), line.size()))).front() + "</td></tr>\n" +
+            callRows(l, p.seconds);
   }
   return text + "</tbody></table></div>\n";
 }

@@ -75,6 +75,13 @@ std::string profileTable(const Profile& p, const SourceManager& sources) {
         lineText(l, sources);
     while (row.back() == ' ') row.pop_back();
     text += row + "\n";
+    for (const CallProfile& c : l.calls) {
+      const double roof = c.seconds > 0 && !l.atLeast ? c.ideal / c.seconds : 0;
+      text += formatted("%9s %4.0f %% %8s %10s %9s %9s    %s\n", formatSeconds(c.seconds).c_str(),
+                        p.seconds > 0 ? c.seconds / p.seconds * 100 : 0, "", (more + bytesText(c.bytes)).c_str(),
+                        (more + formatCount(c.flops)).c_str(),
+                        (roof > 0 ? formatted("%.0f %%", roof * 100) : std::string("-")).c_str(), c.callee.c_str());
+    }
   }
   text += formatted("%9s  in all\n", formatSeconds(p.seconds).c_str());
   if (p.roof.levels.empty()) return text;
@@ -102,7 +109,13 @@ std::string profileJson(const Profile& p, const SourceManager& sources) {
         formatted(", \"seconds\": %.9g, \"runs\": %llu, \"bytes\": %.0f, \"flops\": %.0f, \"roofline\": ", l.seconds,
                   static_cast<unsigned long long>(l.runs), l.bytes, l.flops);
     text += l.ideal > 0 && !l.atLeast ? formatted("%.4g", roofShare(l)) : "null";
-    text += formatted(", \"at_least\": %s}", l.atLeast ? "true" : "false");
+    text += formatted(", \"at_least\": %s, \"calls\": [", l.atLeast ? "true" : "false");
+    for (size_t c = 0; c < l.calls.size(); ++c) {
+      const CallProfile& call = l.calls[c];
+      text += (c > 0 ? ", " : "") + std::string("{\"callee\": ") + jsonQuote(call.callee) +
+              formatted(", \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f}", call.seconds, call.bytes, call.flops);
+    }
+    text += "]}";
   }
   return text + "\n]}\n";
 }
