@@ -198,7 +198,8 @@ std::vector<std::vector<int64_t>> evenRuns(const std::vector<int64_t>& places) {
   for (size_t i = 0; i < places.size();) {
     size_t end = i + 1;
     while (end < places.size() && places[end] - places[end - 1] == places[i + 1] - places[i]) ++end;
-    runs.emplace_back(places.begin() + static_cast<std::ptrdiff_t>(i), places.begin() + static_cast<std::ptrdiff_t>(end));
+    runs.emplace_back(places.begin() + static_cast<std::ptrdiff_t>(i),
+                      places.begin() + static_cast<std::ptrdiff_t>(end));
     i = end;
   }
   return runs;
