@@ -1,5 +1,6 @@
 // Loop kernels: elementwise groups in boxes, row-wise chains in stages.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_set>
 
@@ -256,6 +257,7 @@ class LoopBuilder {
         r.position = b.affine(position);
       } else {
         if (op.kind == OpKind::Sum || op.kind == OpKind::Prod) r.accumulator = ir::accumulatorOf(result);
+        if (r.kind == Reduction::Kind::Sum) e = narrowTerms(b, e, r);
         e = b.cast(e, r.accumulator);
       }
     }
@@ -264,6 +266,25 @@ class LoopBuilder {
     uint32_t number = static_cast<uint32_t>(k_.reductions.size() - 1);
     b.stage.reductions.push_back(number);
     return number;
+  }
+
+  /// Sums of so few narrow integers that none leaves 32 bits are accumulated in these: what is added, before it is made
+  /// wide.
+  ExprId narrowTerms(const StageBuilder& b, ExprId e, Reduction& r) const {
+    constexpr int64_t kMostSum = std::numeric_limits<int32_t>::max();
+    if (ir::isFloat(r.accumulator) || ir::byteSize(r.accumulator) != 8) return e;
+    const Expr& term = b.stage.exprs[e];
+    const bool widened = term.dtype == r.accumulator && term.kind == Expr::Kind::Op && term.op == OpKind::Cast;
+    const ExprId from = widened ? term.args[0] : e;
+    const DType narrow = b.stage.exprs[from].dtype;
+    if (ir::isFloat(narrow) || ir::byteSize(narrow) > 2) return e;
+    int64_t elements = 1;
+    for (size_t a = 0; a < g_.space.domain.size(); ++a)
+      if (g_.space.reduced[a]) elements *= g_.space.domain[a];
+    const int64_t most = narrow == DType::Bool ? 1 : int64_t{1} << (8 * ir::byteSize(narrow));
+    if (elements > kMostSum / most) return e;
+    r.accumulator = DType::I32;
+    return from;
   }
 
   /// Decides which expensive values are kept in a scratch row because two stages need them (exp in softmax).

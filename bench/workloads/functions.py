@@ -18,10 +18,10 @@ def define(workloads, Workload):
     evenly = lambda low, high, *s: (lambda r: r.uniform(low, high, s).astype(f32))
 
     def row(name, text, shapes, makers, t, j, roundings, results=1, **more):
-        types = [f"f32[{', '.join(map(str, s))}]" for s in shapes]
+        types = [s if isinstance(s, str) else f"f32[{', '.join(map(str, s))}]" for s in shapes]
         parameters = ", ".join(f"x{i}: {k}" for i, k in enumerate(types))
         define = text if text.startswith("fn ") else f"fn f({parameters}) = {text}"
-        made = "import special\n" * ("special." in text) + script(name, define, types, results, "f32")
+        made = "".join(f"import {m}\n" for m in ("special", "image") if f"{m}." in text) + script(name, define, types, results, "f32")
         workloads[name] = Workload(lambda r: [m(r) for m in makers], t, j, roundings, group="functions", script=made, **more)
 
     # ---- elementary functions
@@ -77,6 +77,27 @@ def define(workloads, Workload):
         lambda x: jnp.histogram(x, 64, (0, 1))[0], 0, strays=4e-4)  # as of histogram_1M
     row("searchsorted_1M_in_10000", "searchsorted(x0, x1)", [(10000,), (M,)], [lambda r: np.sort(r.random(10000, dtype=f32)), evenly(0, 1, M)],
         torch.searchsorted, jnp.searchsorted, 0)
+
+    # ---- rows that are picked, counted, summed up and sorted
+    row("embedding_bag_4000x12x50", "mean(x0[x1], axis: 1)", [(10000, 50), "i64[4000, 12]"], [normal(10000, 50), lambda r: r.integers(0, 10000, (4000, 12))],
+        lambda w, i: F.embedding_bag(i, w, mode="mean"), lambda w, i: w[i].mean(1), 12)
+    row("histogram_2d_500000", "bincount(i64(x0 * 64.0) * 64 + i64(x1 * 64.0), length: 4096)", [(500000,)] * 2, [evenly(0, 1, 500000)] * 2,
+        lambda x, y: torch.bincount((x * 64).long() * 64 + (y * 64).long(), minlength=4096),
+        lambda x, y: jnp.bincount((x * 64).astype(int) * 64 + (y * 64).astype(int), length=4096), 0)
+    row("sum_bool_4M", "sum(x0)", [f"bool[{4 * M}]"], [lambda r: r.random(4 * M) < .5], torch.sum, jnp.sum, 0, numpy=np.count_nonzero)
+    row("cumsum_i64_1M", "cumsum(x0)", [f"i64[{M}]"], [lambda r: r.integers(0, 100, M)], lambda x: x.cumsum(0), jnp.cumsum, 0, numpy=np.cumsum)
+    row("sort_5000x100", "sort(x0)", [(5000, 100)], [normal(5000, 100)], lambda x: x.sort(1)[0], lambda x: jnp.sort(x, 1), 0, numpy=np.sort)
+    row("sort_i32_5000x100", "sort(x0)", ["i32[5000, 100]"], [lambda r: r.integers(0, M, (5000, 100), np.int32)], lambda x: x.sort(1)[0],
+        lambda x: jnp.sort(x, 1), 0, numpy=np.sort)
+
+    # ---- signals and images
+    row("conv1d_1_to_64_stride10", "conv1d(x0, x1, stride: 10)", [(1, 1, 160000), (64, 1, 25)], [normal(1, 1, 160000), normal(64, 1, 25)],
+        lambda x, w: F.conv1d(x, w, stride=10), lambda x, w: jax.lax.conv_general_dilated(x, w, (10,), "VALID"), 25, weights=(1,))
+    row("pad_reflect_4x8x200x200", 'pad(x0, [[0, 0], [0, 0], [3, 3], [5, 5]], mode: "reflect")', [(4, 8, 200, 200)], [normal(4, 8, 200, 200)],
+        lambda x: F.pad(x, (5, 5, 3, 3), "reflect"), lambda x: jnp.pad(x, ((0, 0), (0, 0), (3, 3), (5, 5)), "reflect"), 0)
+    row("resize_linear_720x1280", 'image.resize(x0, [224, 224], mode: "linear")', [(1, 3, 720, 1280)], [normal(1, 3, 720, 1280)],
+        lambda x: F.interpolate(x, (224, 224), mode="bilinear"), lambda x: jax.image.resize(x, (1, 3, 224, 224), "linear", antialias=False), 10,
+        condition=1000)  # how near a place is to an element is what f32 leaves of a number up to 1280
 
     # ---- a recurrent layer
     def t_gru(x, w, u, bx, bh):

@@ -142,7 +142,15 @@ std::optional<OuterChoice> bestOuter(const Kernel& kernel, double most) {
     most = cost;
     best = OuterChoice{v, cost};
   }
-  if (best && hasSums(kernel)) best->work = total(best->var, costPerElement, [](const Stage&) { return true; });
+  if (!best || !hasSums(kernel)) return best;
+  // Each lane adds in order, whichever outer variable is the vector: between these, all that the kernel does decides.
+  auto work = [&](size_t v) { return total(v, costPerElement, [](const Stage&) { return true; }); };
+  best->work = work(best->var);
+  constexpr double kClearly = 0.6;
+  for (size_t v = kernel.outer.size(); v-- > 0;) {
+    if (v == best->var || !canBeOuterVector(kernel, v)) continue;
+    if (const double cost = work(v); cost < kClearly * best->work) best = OuterChoice{v, cost};
+  }
   return best;
 }
 

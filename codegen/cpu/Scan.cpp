@@ -27,6 +27,34 @@ llvm::Function* makeFunction(llvm::Module& m, const Reduction& scan, const std::
   return f;
 }
 
+/// A tile of integers, which come to the same in any order: each vector by itself, in steps of 1, 2, 4 and 8 lanes,
+/// then with what is before it. Only the last waits for other vectors. `memory` has the values, `carry` what is before
+/// them.
+Value* scanIntegers(llvm::IRBuilderBase& b, Reducer& red, const Reduction& scan, Value* memory, Value* carry) {
+  auto* vector = llvm::FixedVectorType::get(carry->getType(), kScanChunk);
+  const llvm::Align align(64);
+  Value* nothing = red.identity(true)[0];
+  auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
+  auto movedUp = [&](Value* v, int by) {
+    llvm::SmallVector<int, kScanChunk> from;
+    for (int i = 0; i < kScanChunk; ++i) from.push_back(i < by ? i : kScanChunk + i - by);
+    return b.CreateShuffleVector(nothing, v, from);
+  };
+  const Values end =
+      emitLoop(b, b.getInt64(0), b.getInt64(kScanTile / kScanChunk), 1, {b.CreateVectorSplat(kScanChunk, carry)},
+               [&](Value* row, const Values& before) -> Values {
+                 Value* place = b.CreateGEP(vector, memory, row);
+                 Value* running = b.CreateAlignedLoad(vector, place, align);
+                 for (int by = 1; by < kScanChunk; by *= 2) running = combine(movedUp(running, by), running);
+                 const llvm::SmallVector<int, kScanChunk> last(kScanChunk, kScanChunk - 1);
+                 Value* all = b.CreateShuffleVector(running, last);
+                 if (scan.exclusive) running = movedUp(running, 1);
+                 b.CreateAlignedStore(combine(before[0], running), place, align);
+                 return {combine(before[0], all)};
+               });
+  return b.CreateExtractElement(end[0], uint64_t{0});
+}
+
 /// The function that scans a tile, one for each kind of scan of a module. Vectors are turned so that each lane has a
 /// chunk: its values are combined in order; then each chunk with all before it.
 llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
@@ -38,6 +66,10 @@ llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
   LlvmScalars scalars(b, nullptr, kScanChunk);
   Reducer red(scalars, scan, scan.accumulator);
+  if (!ir::isFloat(scan.accumulator)) {
+    b.CreateRet(scanIntegers(b, red, scan, f->getArg(0), f->getArg(1)));
+    return f;
+  }
   auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
   auto* vector = llvm::FixedVectorType::get(element, kScanChunk);
   const llvm::Align align(64);

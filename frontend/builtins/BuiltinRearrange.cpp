@@ -193,6 +193,19 @@ bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::
   return true;
 }
 
+/// Runs of places that are equally far apart.
+std::vector<std::vector<int64_t>> evenRuns(const std::vector<int64_t>& places) {
+  std::vector<std::vector<int64_t>> runs;
+  for (size_t i = 0; i < places.size();) {
+    size_t end = i + 1;
+    while (end < places.size() && places[end] - places[end - 1] == places[i + 1] - places[i]) ++end;
+    runs.emplace_back(places.begin() + static_cast<std::ptrdiff_t>(i),
+                      places.begin() + static_cast<std::ptrdiff_t>(end));
+    i = end;
+  }
+  return runs;
+}
+
 Val pad(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto mode = k.string("mode");
@@ -223,6 +236,7 @@ Val pad(BuiltinCall& k) {
   if (*mode != "edge" && *mode != "reflect" && *mode != "wrap") {
     return k.failAt("mode", Code::E0204, "`mode` is \"constant\", \"edge\", \"reflect\" or \"wrap\"");
   }
+  std::vector<std::pair<int64_t, std::vector<int64_t>>> joined;
   for (size_t i = 0; i < lo.size(); ++i) {
     if (lo[i] == 0 && hi[i] == 0) continue;
     if (x->type.shape[i] + lo[i] + hi[i] > kMostPlaces) return k.fail(Code::E0208, "the result would be too large");
@@ -232,9 +246,26 @@ Val pad(BuiltinCall& k) {
     }
     const auto axis = static_cast<int64_t>(i);
     // Elements that come again and again are gathered: joined, each turn would be code of its own.
-    const bool joined = *mode == "edge" || lo[i] + hi[i] <= 16 * x->type.shape[i];
-    x = joined ? k.c.takeStatic(x, axis, places) : gatherPlaces(k, x, axis, places);
-    if (!x) return k.lost();
+    if (*mode == "edge" || lo[i] + hi[i] <= 16 * x->type.shape[i]) {
+      joined.emplace_back(axis, std::move(places));
+    } else {
+      x = gatherPlaces(k, x, axis, places);
+      if (!x) return k.lost();
+    }
+  }
+  // The last two dims together: parts that are joined one way and then the other are used once each, so that all is one
+  // kernel. Of more dims there would be too many.
+  for (size_t i = 0; i < joined.size(); ++i) {
+    const auto& [axis, places] = joined[i];
+    if (i + 2 != joined.size() || places.empty()) {
+      x = k.c.takeStatic(x, axis, places);
+      continue;
+    }
+    std::vector<ir::Value*> parts;
+    for (const std::vector<int64_t>& run : evenRuns(places))
+      parts.push_back(k.c.takeStatic(k.c.takeStatic(x, axis, run), joined[i + 1].first, joined[i + 1].second));
+    x = k.c.concat(parts, axis);
+    break;
   }
   return k.result(x);
 }

@@ -53,8 +53,12 @@ class Convolution {
            });
   }
 
-  /// Of one channel in for each out, which is no product.
-  bool isSumOfTaps() const { return !outLast_ && depth() == 1 && taps() <= traits_.depthwise.mostTaps; }
+  /// Of one channel in for each out, or for a few, which is no product.
+  bool isSumOfTaps() const {
+    constexpr int64_t kMostOuts = 7;  // more are rows or columns of a product's tiles
+    return !outLast_ && depth() == 1 && taps() <= traits_.depthwise.mostTaps &&
+           w_->type.shape[0] <= kMostOuts * groups_;
+  }
 
   /// The same as the matrix product [outs, channels] @ [channels, places] for each image.
   Value* matrixProduct() {

@@ -375,11 +375,19 @@ class Analysis {
       const Node* o = nodeOf(v);
       if (o && !isElsewhere(*v, deviceOf(op)) && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) &&
           !readsWritten(v, op, n.position)) {
+        if (op.kind == OpKind::Scatter) storeBehindReshapes(op, v);
         evaluate(v, op, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
       } else {
         materialise(v);
       }
     }
+  }
+
+  /// What a scatter reads through reshapes alone is stored if it would be where the scatter reads it itself.
+  void storeBehindReshapes(const Op& scatter, const Value* v) {
+    if (v->op == nullptr || v->op->kind != OpKind::Reshape) return;
+    while (v->op != nullptr && v->op->kind == OpKind::Reshape) v = v->op->operand(0);
+    if (const Node* n = nodeOf(v); n && n->role == Role::Pointwise && !mayJoin(scatter, *n, *v)) materialise(v);
   }
 
   /// Whether `v`, an operand of an update, may be computed by the kernel that stores it. A scatter goes element by

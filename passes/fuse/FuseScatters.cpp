@@ -89,7 +89,7 @@ bool countsAlong(const Value* v) {
 /// How many parts of equal size the scatter is cut into, so that the first index out of range is found in one kernel.
 /// 0: it stays whole.
 int64_t partsOf(const Op& op, const ir::TargetTraits::Reductions& t) {
-  constexpr int64_t kMostParts = 64, kElementsOfPlace = 4, kMostBytes = int64_t{1} << 20;  // of all parts
+  constexpr int64_t kMostParts = 64, kElementsOfPlace = 4, kMostBytes = int64_t{1} << 18;  // of all parts
   const ir::Type &places = op.operand(0)->type, &updates = op.operand(1)->type, &index = op.operand(2)->type;
   const int64_t n = index.size();
   if (deviceOf(op) != ir::DeviceTable::kHost) return 0;  // where integers are added atomically

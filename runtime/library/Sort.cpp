@@ -1,9 +1,11 @@
-// sort of rows: keys are made, sorted by vectors (VectorSort.h), and turned back. Stable; -0 equals +0, NaN is the
-// largest.
+// sort of rows: keys are made, sorted by vectors (VectorSort.h) or one row in each lane, and turned back. Stable; -0
+// equals +0, NaN is the largest.
 #include <cstring>
 
+#include "runtime/library/LaneSort.h"
 #include "runtime/library/LongSort.h"
 #include "runtime/library/ShortSort.h"
+#include "runtime/library/SmallMatrix.h"
 #include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
@@ -39,6 +41,57 @@ void sortWide(const U* row, U* out, size_t n, Element kind, bool descending) {
   sortKeys(keys, numbers);
   decode(keys, numbers, kind, descending);
   if (odd.negativeZeros > 0) orderZeros(row, n, keys, numbers, descending);
+}
+
+// ---- rows that are sorted side by side (LaneSort.h)
+
+template <class U>
+bool fillsLanes(const abi::TensorRef& x) {
+  return dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kGroup<U> / 2;
+}
+bool fillsLanes(const abi::TensorRef& x) {
+  return abi::dtype::kBytes[x.dtype] == 8 ? fillsLanes<uint64_t>(x) : fillsLanes<uint32_t>(x);
+}
+
+/// The rows of an item. Zeros fill up the last group.
+template <class U>
+void sortGroup(const Call& call, void* const* buffers, const Item& item) {
+  const abi::TensorRef& x = call.operands[0];
+  const int64_t n = dim(x, 1), width = abi::dtype::kBytes[x.dtype], first = item.number * kGroup<U>;
+  const int64_t rows = std::min(kGroup<U>, batch(x, 1) - first);
+  const auto count = static_cast<size_t>(rows * n), length = static_cast<size_t>(n);
+  const bool descending = option(call, "descending") != 0, copied = isNarrow(x.dtype) || rows < kGroup<U>;
+  const Element kind = kindOf(x.dtype);
+  const std::byte* source = rowOf(call, buffers, first);
+  std::byte* const out = static_cast<std::byte*>(buffers[1]) + first * n * width;
+  alignas(64) U from[static_cast<size_t>(kGroup<U> * kMostLaneRow)];
+  alignas(64) U to[static_cast<size_t>(kGroup<U> * kMostLaneRow)];
+  const U* unsorted = copied ? from : reinterpret_cast<const U*>(source);
+  U* const sorted = copied ? to : reinterpret_cast<U*>(out);
+  if (copied) {
+    if constexpr (sizeof(U) == 4) {
+      if (isNarrow(x.dtype)) widen(x.dtype, source, from, count);
+    }
+    if (!isNarrow(x.dtype)) std::memcpy(from, source, count * sizeof(U));
+    std::fill(from + count, from + kGroup<U> * n, U{0});
+  }
+  const LaneOddities odd = sortInLanes(unsorted, sorted, n, kind, descending);
+  for (int64_t r = 0; r < rows; ++r) {
+    if (odd.nans) sortWide(unsorted + r * n, sorted + r * n, length, kind, descending);
+    if (odd.negativeZeros) orderZeros(unsorted + r * n, length, sorted + r * n, length, descending);
+  }
+  if (!copied) return;
+  if constexpr (sizeof(U) == 4) {
+    if (isNarrow(x.dtype)) narrow(x.dtype, to, out, count);
+  }
+  if (!isNarrow(x.dtype)) std::memcpy(out, to, count * sizeof(U));
+}
+
+template <class U>
+Plan planGroups(const abi::TensorRef& x) {
+  // Half of what rows cost one by one.
+  const double cost = static_cast<double>(kGroup<U>) / 2 * sortCost(static_cast<double>(dim(x, 1)));
+  return {(batch(x, 1) + kGroup<U> - 1) / kGroup<U>, cost, 0};
 }
 
 // ---- rows that all threads sort together (LongSort.h)
@@ -165,6 +218,7 @@ Plan planLong(const abi::TensorRef& x) {
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   if (isShortRows(x)) return planShortRows(x);
+  if (fillsLanes(x)) return abi::dtype::kBytes[x.dtype] == 8 ? planGroups<uint64_t>(x) : planGroups<uint32_t>(x);
   if (isLongRow(batch(x, 1), dim(x, 1)))
     return abi::dtype::kBytes[x.dtype] == 8 ? planLong<uint64_t>(x) : planLong<uint32_t>(x);
   const auto n = static_cast<size_t>(dim(x, 1));
@@ -178,6 +232,10 @@ Failure runSort(const Call& call, void* const* buffers, const Item& item) {
   const int width = abi::dtype::kBytes[x.dtype];
   if (isShortRows(x)) {
     sortShortRows(x, buffers[0], descending, dim(x, 1), buffers[1], nullptr, item);
+    return Failure::None;
+  }
+  if (fillsLanes(x)) {
+    width == 8 ? sortGroup<uint64_t>(call, buffers, item) : sortGroup<uint32_t>(call, buffers, item);
     return Failure::None;
   }
   if (isLongRow(batch(x, 1), dim(x, 1))) {

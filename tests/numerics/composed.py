@@ -358,7 +358,8 @@ def sampled(x, grid, mode, padding, corners):
 
 def images(folder, dtype, rng):
     s = Script(folder, "images", dtype, "image")
-    for shape, size, ratios in [((7,), (4,), (1.5,)), ((5, 6), (8, 3), (0.5, 2.0)), ((3, 4, 5), (5, 2, 7), (2.0, 1.0, 0.7))]:
+    for shape, size, ratios in [((7,), (4,), (1.5,)), ((5, 6), (8, 3), (0.5, 2.0)), ((3, 4, 5), (5, 2, 7), (2.0, 1.0, 0.7)),
+                                ((135,), (61,), (0.5,)), ((34, 4), (79, 3), (1.5, 2.0))]:  # long axes
         v, x = s.load(rng.standard_normal((2, 2, *shape)))
         for mode, corners in itertools.product(("nearest", "nearest-exact", "linear", "cubic"), (False, True)):
             if corners and mode[0] == "n": continue

@@ -1,0 +1,22 @@
+// Rows of some ten to some hundred elements in order, one row in each lane of a vector: a network of exchanges, most of
+// them in registers. Elements are sorted by their bits, so it says nothing of where they came from.
+#pragma once
+#include <cstdint>
+
+#include "runtime/library/VectorSort.h"
+
+namespace tenc::rt::library {
+
+inline constexpr int64_t kMostLaneRow = 256;
+
+/// What was found in the rows of a group.
+struct LaneOddities {
+  bool nans = false;           ///< nothing was sorted
+  bool negativeZeros = false;  ///< all stand before the zeros without a sign, or after them when descending
+};
+
+/// Sorts kGroup rows of n elements that lie one after the other, from `rows` to `out`.
+LaneOddities sortInLanes(const uint32_t* rows, uint32_t* out, int64_t n, Element kind, bool descending);
+LaneOddities sortInLanes(const uint64_t* rows, uint64_t* out, int64_t n, Element kind, bool descending);
+
+}  // namespace tenc::rt::library
