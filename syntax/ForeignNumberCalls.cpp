@@ -5,6 +5,8 @@ namespace tenc::syntax {
 
 namespace {
 
+constexpr std::string_view kTransposedV =
+    "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V";
 constexpr std::string_view kFlat = "along no axis it takes all elements in a row";
 constexpr std::string_view kDecimals = "`round` gives whole numbers; a format prints fewer decimals: `\"{x:.2f}\"`";
 constexpr std::string_view kClose = "an assertion is a statement, and `allclose` compares";
@@ -207,11 +209,11 @@ constexpr ForeignCall kCalls[] = {
     {.call = "new_zeros(x, *)", .text = "zeros({#*}, dtype: {x}.dtype)", .form = kMethod},
     {.call = "new_ones(x, *)", .text = "ones({#*}, dtype: {x}.dtype)", .form = kMethod},
     // Rows of numbers, products and random numbers.
-    {.call = "torch.svd(*)",
-     .text = "",
+    {.call = "torch.svd(x, some=true, compute_uv=true)",
+     .text = "{{ let (u, s, vt) = svd({x}, full_matrices: false); (u, s, vt.T) }}",
      .form = kTorch,
-     .help =
-         "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V"},
+     .help = kTransposedV},
+    {.call = "torch.svd(*)", .text = "", .form = kTorch, .help = kTransposedV},
     {.call = "tree.map(f, t)", .text = "map_leaves({f}, {t})", .form = kNumPy, .help = kLeaves},
     {.call = "tree.map(f, t, u)", .text = "map_leaves({f}, {t}, {u})", .form = kNumPy, .help = kLeaves},
     {.call = "lax.cond(p, f, g, x)",

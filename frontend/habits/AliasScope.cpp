@@ -134,10 +134,24 @@ bool AliasScope::holdsTwice(const std::string& name) const {
   });
 }
 
+bool AliasScope::mayHold(const std::string& name, const NameSet& others, Span place) const {
+  const Bound* last = boundFor(name, place);
+  return others.contains(name) && (!last || (last->value && meet(sharedBy(*last->value), others)));
+}
+
 bool AliasScope::isReadAfter(const std::string& name, Span place) const {
   return std::ranges::any_of(names_, [&](const ast::Expr* e) {
     if (e->text != name || holds(place, e->span) || isTarget(e->span)) return false;
-    return e->span.begin >= place.end || inOneLoop(e->span, place);
+    return e->span.begin >= place.end || isReadNextTrip(*e, place);
+  });
+}
+
+bool AliasScope::isReadNextTrip(const ast::Expr& read, Span place) const {
+  if (all_.unread()) return true;
+  const Bound* last = boundFor(read.text, read.span);
+  return std::ranges::any_of(loops_, [&](Span l) {
+    const bool counts = std::ranges::any_of(bound_, [&](const Bound& b) { return b.name == read.text && b.span == l; });
+    return holds(l, read.span) && holds(l, place) && !counts && !(last && holds(l, last->span));
   });
 }
 

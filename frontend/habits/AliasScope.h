@@ -37,6 +37,8 @@ class AliasScope {
   bool holdsTwice(const std::string& name) const;
   /// Whether something else than a parameter is the name's value at a place, whatever way leads there.
   bool isBoundFor(const std::string& name, Span place) const { return boundFor(name, place) != nullptr; }
+  /// Whether the name may have a part of the array that one of the others has, at a place.
+  bool mayHold(const std::string& name, const NameSet& others, Span place) const;
   /// Whether the name is read behind the place, or before it in the next trip of a loop.
   bool isReadAfter(const std::string& name, Span place) const;
   /// The names whose array an expression may give.
@@ -58,6 +60,8 @@ class AliasScope {
   void assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s);
   void addGiven(const ast::Expr& call, NameSet& names) const;
   bool isTarget(Span name) const;
+  /// Whether what reads a name before a place reads the same value behind it, in the next trip of a loop.
+  bool isReadNextTrip(const ast::Expr& read, Span place) const;
   bool inOneLoop(Span a, Span b) const;
   /// The last binding before a place that every way to it passes; null where there is none.
   const Bound* boundFor(const std::string& name, Span place) const;

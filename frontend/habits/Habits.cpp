@@ -339,6 +339,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     name = other->replacement;
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
+  if (Translation(context_, scopes_).waits()) {
+    d.help("operations have no prefix");
+    return true;
+  }
   const syntax::Familiar* known = syntax::familiarName(name);
   const syntax::Familiar* part = partWithHelp(member);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));

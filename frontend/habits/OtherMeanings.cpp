@@ -107,6 +107,28 @@ Span readBehindLoop(const ast::File& file, const ast::Name& name) {
 
 }  // namespace
 
+const ast::Stmt* loopAround(const ast::File& file, Span range) {
+  const ast::Stmt* inner = statementAround(file, range, {StmtKind::For});
+  if (!inner || inner->pattern.isTuple) return nullptr;
+  const std::string& name = inner->pattern.name.text;
+  const ast::Stmt* outer = nullptr;
+  TreeVisitor loops;
+  loops.within = inner->span;
+  loops.onStatement = [&](const ast::Stmt& s) {
+    const bool binds = s.kind == StmtKind::For && !s.pattern.isTuple && s.pattern.name.text == name;
+    if (binds && &s != inner) outer = &s;
+  };
+  loops.visit(file);
+  bool read = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    read = read || (isNamed(e, name) && e.span.begin >= inner->span.end);
+    return true;
+  };
+  if (outer && name != "_") visitor.visit(*outer);
+  return read ? outer : nullptr;
+}
+
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
   if (const Span whole = listOperation(file, name); whole.valid())
     return OtherMeaning{whole,

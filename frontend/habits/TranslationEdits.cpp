@@ -1,4 +1,5 @@
 // The edits that a translated call stands for: its text, the modules that it needs, and what its statement becomes.
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -10,12 +11,15 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
+#include "syntax/ForeignCalls.h"
 #include "syntax/StatementEdits.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -62,10 +66,43 @@ std::string withoutStrings(std::string_view text) {
 }
 }  // namespace
 
+namespace {
+/// Whether PyTorch's tensors have a method of that name in another meaning.
+bool isMethodOfTorch(const std::string& name) {
+  for (const std::string& path : {name, "torch." + name})
+    for (const syntax::ForeignCall* row : syntax::foreignCalls(path))
+      if (row->form == syntax::ForeignCall::Form::Torch) return true;
+  return false;
+}
+bool callsMethodOfTorch(std::string_view text) {
+  const std::vector<syntax::TextToken> all = syntax::tokens(text);
+  const auto word = [&](size_t i) { return text.substr(all[i].begin, all[i].end - all[i].begin); };
+  for (size_t i = 1; i + 1 < all.size(); ++i) {
+    if (all[i].kind != syntax::TextToken::Kind::Name || word(i - 1) != "." || word(i + 1) != "(") continue;
+    if (isMethodOfTorch(std::string(word(i)))) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool Translation::waits() const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file || !hasUnread(*file)) return false;
+  bool found = hidesSum(*file, context_.sources) ||
+               std::ranges::any_of(file->lost, [](const std::string& name) { return isMethodOfTorch(name); });
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    found = found ||
+            (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(context_.sources.text(s.span)));
+  };
+  visitor.visit(*file);
+  return found;
+}
+
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
   const std::string& text = call.text;
-  if (text.empty()) return edits;
+  if (text.empty() || waits()) return edits;
   const Unit& unit = *context_.frame().unit;
   if (!call.readThrough.empty()) readThrough(call, edits);
   if (text == "-") {
