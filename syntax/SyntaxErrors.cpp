@@ -172,6 +172,9 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       const size_t begin = reporter_.span(*t).begin;
       const ClassAsStruct known = classAsStruct(reporter_.text(), begin);
       std::vector<Edit> whole;
+      if (known.stopEnd > known.stopBegin)
+        d.note(reporter_.span(known.stopBegin, known.stopEnd),
+               "it is not rewritten because of this line: " + std::string(known.why));
       if (!known.text.empty()) {
         whole.push_back({reporter_.span(known.begin, known.end), known.text});
         reporter_.mendedWhole(whole[0].span);
