@@ -222,6 +222,10 @@ class Reader {
         if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
         continue;
       }
+      if (class_.network && s.starts_with("assert ") && !mentions(s, "self")) {
+        class_.before.push_back(s);
+        continue;
+      }
       if (class_.network && changesLayer(s)) {
         class_.afterwards.push_back(s);
         continue;

@@ -118,7 +118,7 @@ Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view v
   const size_t bracket = value.find('(');
   const bool calls = bracket != value.npos && bracket > 0 && isWordPart(value[bracket - 1]);
   if (calls) {
-    if (value.starts_with("math.")) return Kind::Option;
+    if (mentions(value, "math") || isDigit(value[0])) return Kind::Option;
     return isTensor(value) ? Kind::Tensor : Kind::Layer;
   }
   const auto fits = [](char ch) {

@@ -56,16 +56,19 @@ class Writer {
     const std::string made = name + (values.empty() ? "" : "[" + values + "]") + " {\n" + built + notes + "}";
     const std::string head =
         "struct " + name + types + " { " + declared + " }\n\nfn " + maker + "(" + class_.made + ")";
-    return head + (class_.afterwards.empty() ? " = " + made : changed(made)) + methods();
+    return head + (class_.before.empty() && class_.afterwards.empty() ? " = " + made : changed(made)) + methods();
   }
 
  private:
-  /// What is made as a variable that further statements change.
+  /// What is made behind statements of its own, as a variable if others change it.
   std::string changed(const std::string& made) const {
-    std::string text = " {\n    var self = ";
+    const bool changes = !class_.afterwards.empty();
+    std::string text = " {";
+    for (const std::string& s : class_.before) text += "\n    " + s;
+    text += changes ? "\n    var self = " : "\n    ";
     for (const char c : made) text += c == '\n' ? "\n    " : std::string(1, c);
     for (const std::string& s : class_.afterwards) text += "\n    " + s;
-    return text + "\n    self\n}";
+    return text + (changes ? "\n    self\n}" : "\n}");
   }
   /// `NHeads` for `n_heads`.
   static std::string dimOf(const std::string& field) {
@@ -94,8 +97,8 @@ class Writer {
     const auto words = keywords();
     if (std::ranges::find(words, name) != words.end() || std::ranges::any_of(familiarNames(), names)) return true;
     return std::ranges::any_of(
-        std::initializer_list<std::span<const ForeignCall>>{foreignNumberCalls(), foreignTensorCalls(),
-                                                            foreignLayerCalls(), foreignOptionCalls()},
+        std::initializer_list<std::span<const ForeignCall>>{
+            foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignOptionCalls(), foreignFormulas()},
         [&](std::span<const ForeignCall> rows) { return std::ranges::any_of(rows, writes); });
   }
 

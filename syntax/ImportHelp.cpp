@@ -194,7 +194,7 @@ class ImportHelper : private WordView {
       if (!is(n, T::NAME) || textOf(n) != imported.alias || is(n - 1, T::DOT)) continue;
       if (bindings.binds(n))
         bound = true;
-      else if ((renamed && !is(n + 1, T::ASSIGN)) || is(n + 1, T::LPAREN))
+      else if ((renamed && !is(n + 1, T::ASSIGN) && !is(n + 1, T::DOT)) || is(n + 1, T::LPAREN))
         uses.push_back({span(*behindWord(n)), prefix + "." + imported.name});
     }
     if (!bound) edits.insert(edits.end(), uses.begin(), uses.end());

@@ -204,6 +204,10 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   const bool tooFew = std::ssize(args.args) < std::ranges::count_if(row->signature.parameters(), isNeeded);
   const bool elsewhere = std::ranges::any_of(call.arguments, [](const ast::Argument& a) { return a.equals; });
   if (foreign == args.args.end() && !tooMany && !tooFew && !elsewhere) return false;
+  if (auto counted = countedFrom(context_, call)) {
+    context_.error(Code::E0204, args.args.back().span, "`enumerate` counts from 0").help(counted->text, counted->edits);
+    return true;
+  }
   Translation translation(context_, scopes_);
   const auto known = translation.calledOtherwise(call);
   if (!known) return false;

@@ -324,6 +324,22 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   return Help{"a tensor has its size from the start: set its elements", std::move(edits)};
 }
 
+std::optional<Help> countedFrom(Context& context, const ast::Expr& call) {
+  const ast::File* file = fileOf(context);
+  if (!file || call.args[0]->text != "enumerate" || call.arguments.size() != 2) return std::nullopt;
+  const ast::Argument& start = call.arguments[1];
+  const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For});
+  const bool counts = loop && loop->lo.get() == &call && loop->pattern.isTuple && loop->pattern.elements.size() == 2 &&
+                      !loop->pattern.elements[0].isTuple && !loop->body.statements.empty() && loop->body.statements[0];
+  if (!counts || (start.name && start.name->text != "start") || !isOfLiterals(*start.value)) return std::nullopt;
+  const std::string& i = loop->pattern.elements[0].name.text;
+  const Span first = loop->body.statements[0]->span;
+  const std::string text = "let " + i + " = " + i + " + " + textOf(context, start.value->span);
+  return Help{"`enumerate` counts from 0",
+              {{Span{call.span.file, call.arguments[0].span.end, start.span.end}, ""},
+               {Span{first.file, first.begin, first.begin}, text + "; "}}};
+}
+
 std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args) {
   const auto& fields = decl.stmt->fields;
   if (args.args.size() != fields.size() || fields.empty() || !args.callee.valid()) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 
@@ -62,7 +63,10 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
       bool all = true, any = false;
       TreeVisitor visitor;
       visitor.onStatement = [&](const ast::Stmt& s) {
-        if (s.kind == StmtKind::For && !s.pattern.isTuple && s.pattern.name.text == indices.text) any = true;
+        if (s.kind == StmtKind::For && namesOf(s.pattern).contains(indices.text)) {
+          any = true;
+          all = all && (!s.pattern.isTuple || mostDims(file, indices) == 0);
+        }
         if (nameBound(s) != indices.text || !s.value || isNamed(*s.value, indices.text)) return;
         any = true;
         all = all && (s.value->kind == ExprKind::Int || areDistinct(file, *s.value, seen));

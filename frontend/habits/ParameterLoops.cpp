@@ -21,6 +21,7 @@ namespace {
 
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
+constexpr std::string_view kTree = "a model is a tree: `map_leaves` makes one of all its parameters";
 
 /// `m` of `m.parameters()`; null for another expression.
 const ast::Expr* modelOf(const ast::Expr& e) {
@@ -152,7 +153,7 @@ class ParameterLoop {
 
 /// Whether a model of the script may hold tensors that are no parameters, as running means are.
 bool mayHoldState(const ast::File& file) {
-  bool found = hasUnread(file);
+  bool found = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     found = found || std::ranges::any_of(s.fields, [](const ast::Field& f) { return f.state; });
@@ -174,7 +175,9 @@ std::optional<Help> parameterLoop(Context& context, const ast::Expr& call) {
   if (!loop || !loop->lo || loop->hi || !holds(loop->lo->span, call.span)) return std::nullopt;
   ParameterLoop parameters(context.sources, *loop);
   const ast::Expr* model = parameters.isOne() ? parameters.changed() : nullptr;
-  if (!model || mayHoldState(*file)) return std::nullopt;
+  if (!model) return std::nullopt;
+  if (hasUnread(*file)) return Help{std::string(kTree), {}};  // it waits for what a struct may hold
+  if (mayHoldState(*file)) return std::nullopt;
   if (const auto other = aliasRead(*file, model->text, loop->span)) return Help{aliasHelp(model->text, *other), {}};
   return Help{"a model is a tree: `map_leaves` makes one of all its parameters",
               {{loop->span, parameters.text(*model)}}};

@@ -103,6 +103,25 @@ class Ranks {
     names_ = before;
     return rank;
   }
+  /// Of a name that a loop binds.
+  int ofTrip(const ast::Stmt& loop, const std::string& name) {
+    const auto element = [&](const ast::Expr& over) {
+      const int rank = of(over);
+      return rank < kMany ? std::max(0, rank - 1) : rank;
+    };
+    if (!loop.lo || loop.hi) return 0;
+    if (!loop.pattern.isTuple) return element(*loop.lo);
+    const bool counts = loop.lo->kind == ExprKind::Call && loop.lo->args[0]->text == "enumerate";
+    const bool together = loop.lo->kind == ExprKind::Call && loop.lo->args[0]->text == "zip";
+    for (size_t i = 0; i < loop.pattern.elements.size(); ++i) {
+      const ast::Pattern& p = loop.pattern.elements[i];
+      if (p.isTuple || p.name.text != name) continue;
+      if (counts && i == 0) return 0;
+      const size_t from = counts ? 0 : i;
+      if ((counts || together) && from < loop.lo->arguments.size()) return element(*loop.lo->arguments[from].value);
+    }
+    return kMany;
+  }
   int ofName(const ast::Expr& e) {
     if (const auto known = names_.find(e.text); known != names_.end()) return known->second;
     names_[e.text] = 0;  // while it is being found out: `x = x + 1`
@@ -112,9 +131,7 @@ class Ranks {
     visitor.onStatement = [&](const ast::Stmt& s) {
       if (s.kind == StmtKind::For && namesOf(s.pattern).contains(e.text)) {
         bound = true;
-        rank = std::max(rank, !s.lo || s.hi       ? 0
-                              : s.pattern.isTuple ? kMany
-                                                  : std::max(0, of(*s.lo) - (of(*s.lo) < kMany)));
+        rank = std::max(rank, ofTrip(s, e.text));
       }
       if (boundBy(s).contains(e.text) || nameBound(s) == e.text) {
         bound = true;
@@ -172,6 +189,8 @@ bool isForeignImport(const ast::Stmt& s) {
   return s.kind == StmtKind::Import && syntax::importedInstead(path, {}).has_value();
 }
 }  // namespace
+
+int mostDims(const ast::File& file, const ast::Expr& value) { return Ranks(file).of(value); }
 
 std::vector<Edit> sumsOfRows(const ast::File& file, const ast::Stmt& import) {
   std::vector<Edit> edits;

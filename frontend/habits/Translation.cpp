@@ -272,6 +272,12 @@ int Translation::rankOf(const ast::Expr& value) const {
     const Binding* local = scopes_.find(value.span);
     return local != nullptr ? rankOfValue(local->value) : -1;
   }
+  if (value.kind == ExprKind::Unary || (value.kind == ExprKind::Member && value.text == "T"))
+    return rankOf(*value.args[0]);
+  if (value.kind == ExprKind::Binary && value.text != "@" && value.text != "|>") {
+    const int a = rankOf(*value.args[0]), b = rankOf(*value.args[1]);
+    return a < 0 || b < 0 ? -1 : std::max(a, b);
+  }
   if (value.kind == ExprKind::Array || value.kind == ExprKind::Tuple) {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
     return part < 0 ? -1 : 1 + part;
@@ -283,6 +289,7 @@ int Translation::rankOf(const ast::Expr& value) const {
   if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
   if (value.args[0]->kind != ExprKind::Name) return -1;
   if (value.args[0]->text == "arange" || value.args[0]->text == "linspace") return 1;
+  if (value.args[0]->text == "eye") return 2;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
   const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
   const ast::Expr* shape = value.arguments[0].value.get();

@@ -380,7 +380,8 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
       if (statement && instead) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
         const syntax::Familiar* known = syntax::familiarName(path);
-        if (hidesSum(*file, context_.sources)) {
+        if (hidesSum(*file, context_.sources)) {  // the import is needed to tell whose it is
+          d.help("operations have no prefix, and nothing is imported for them");
           modules_[key] = nullptr;
           return nullptr;
         }
