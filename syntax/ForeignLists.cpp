@@ -20,14 +20,15 @@ class Function {
  public:
   Function(std::string_view text, size_t def) : text_(text), tokens_(tokens(text)) {
     while (def_ < tokens_.size() && tokens_[def_].begin < def) ++def_;
-    if (isOpen(def_ + 2, '(')) head_ = partsIn(def_ + 2);
-    const size_t column = columnOf(def_);
-    for (end_ = def_ + 1; end_ < tokens_.size() && (!beginsLine(end_) || columnOf(end_) > column);) ++end_;
+    if (is(def_, "lambda"))
+      readLambda();
+    else
+      readFunction();
   }
 
   bool computesWithLists() {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
-      const bool called = (i < def_ || i >= end_) && is(i, word(def_ + 1)) && isOpen(i + 1, '(');
+      const bool called = (i < def_ || i >= end_) && is(i, word(name_)) && isOpen(i + 1, '(');
       if (called) addCall(partsIn(i + 1));
     }
     for (size_t i = def_; i < end_; ++i)
@@ -36,6 +37,25 @@ class Function {
   }
 
  private:
+  void readFunction() {
+    name_ = def_ + 1;
+    if (isOpen(def_ + 2, '(')) head_ = partsIn(def_ + 2);
+    const size_t column = columnOf(def_);
+    for (end_ = def_ + 1; end_ < tokens_.size() && (!beginsLine(end_) || columnOf(end_) > column);) ++end_;
+  }
+  /// `f = lambda a, b: a + b`
+  void readLambda() {
+    if (def_ < 2 || !is(def_ - 1, "=")) {
+      end_ = def_;
+      return;
+    }
+    name_ = def_ - 2;
+    size_t colon = def_ + 1;
+    while (colon < tokens_.size() && !is(colon, ":")) ++colon;
+    for (size_t i = def_ + 1; i < colon; ++i)
+      if (tokens_[i].kind == Kind::Name) head_.emplace_back(i, i + 1);
+    for (end_ = colon + 1; end_ < tokens_.size() && !beginsLine(end_);) ++end_;
+  }
   std::string_view word(size_t i) const {
     return i < tokens_.size() ? text_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin) : "";
   }
@@ -121,7 +141,7 @@ class Function {
 
   std::string_view text_;
   std::vector<TextToken> tokens_;
-  size_t def_ = 0, end_ = 0;
+  size_t def_ = 0, name_ = 0, end_ = 0;
   std::vector<Range> head_;
   std::set<std::string_view> lists_, integers_;  ///< parameters
 };

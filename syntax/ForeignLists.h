@@ -5,8 +5,8 @@
 
 namespace tenc::syntax {
 
-/// Whether the function of Python that `def` declares there joins, repeats or compares parameters that calls in the
-/// text give lists.
+/// Whether the function of Python that `def` declares there, or a `lambda` that has a name, joins, repeats or compares
+/// parameters that calls in the text give lists.
 bool computesWithLists(std::string_view text, size_t def);
 
 }  // namespace tenc::syntax

@@ -187,7 +187,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
              std::move(whole));
       return;
     }
-    if (f->name == "def" && computesWithLists(reporter_.text(), reporter_.span(*t).begin)) {
+    if ((f->name == "def" || f->name == "lambda") && computesWithLists(reporter_.text(), reporter_.span(*t).begin)) {
       d.help(
           "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists: "
           "`concat((a, b))` joins two");

@@ -83,11 +83,14 @@ class AliasScope {
 /// The scopes of a script, each made once, when it is asked for.
 class AliasFile {
  public:
-  explicit AliasFile(const ast::File& file);
+  /// What a variable starts from is a copy, unless `variablesShare`: in a script of Python the `var` is that of an
+  /// edit.
+  explicit AliasFile(const ast::File& file, bool variablesShare = false);
 
   const ast::File& file() const { return file_; }
   /// There are syntax errors: what stands in loops and functions is not known.
   bool unread() const { return unread_; }
+  bool variablesShare() const { return variablesShare_; }
   /// Whether the script declares a class, or a struct, of that name.
   bool isClass(const std::string& name) const { return classes_.contains(name); }
   AliasScope& scopeAt(Span part);
@@ -98,7 +101,7 @@ class AliasFile {
 
  private:
   const ast::File& file_;
-  const bool unread_;
+  const bool unread_, variablesShare_;
   int depth_ = 0;  ///< of functions that are looked through
   NameSet classes_;
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;

@@ -172,7 +172,7 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
 }
 
 std::optional<std::string> readAfterChange(const ast::File& file, const std::string& name, const ast::Expr& call) {
-  AliasFile all(file);
+  AliasFile all(file, /*variablesShare=*/true);
   const AliasScope& scope = all.scopeAt(call.span);
   const ast::Stmt* s = placeIn(file, call.span).statement;
   const bool rebinds = s && nameBound(*s) == name;  // `x = act(x)`
@@ -201,7 +201,7 @@ std::optional<std::string> readAfterChange(const ast::File& file, const std::str
 }
 
 NameSet namesShared(const ast::File& file, const ast::Expr& value) {
-  AliasFile all(file);
+  AliasFile all(file, /*variablesShare=*/true);
   return all.scopeAt(value.span).sharedBy(value);
 }
 

@@ -51,7 +51,7 @@ bool Translation::changesItsOperand(const ast::Expr& call, const Callee& callee)
   const std::string own = call.args[0]->args[0]->text + "." + std::string(callee.name);
   const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name) ||
                      !syntax::foreignCalls(own).empty();
-  return isPlace(*operand) && (isAskedInPlace(call) || !known);
+  return isAskedInPlace(call) || (isPlace(*operand) && !known);
 }
 
 /// Whether the script reads what a method changes behind the call, or in the next trip of its loop.

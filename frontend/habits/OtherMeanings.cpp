@@ -111,26 +111,34 @@ Span readBehindLoop(const ast::File& file, const ast::Name& name) {
 
 }  // namespace
 
-const ast::Stmt* loopAround(const ast::File& file, Span range) {
-  const ast::Stmt* inner = statementAround(file, range, {StmtKind::For});
-  if (!inner || inner->pattern.isTuple) return nullptr;
-  const std::string& name = inner->pattern.name.text;
-  const ast::Stmt* outer = nullptr;
-  TreeVisitor loops;
-  loops.within = inner->span;
-  loops.onStatement = [&](const ast::Stmt& s) {
-    const bool binds = s.kind == StmtKind::For && !s.pattern.isTuple && s.pattern.name.text == name;
-    if (binds && &s != inner) outer = &s;
+std::string nameOfLoops(const ast::File& file, Span range) {
+  const ast::Stmt* loop = statementAround(file, range, {StmtKind::For});
+  if (!loop || loop->pattern.isTuple || loop->pattern.name.text == "_") return "";
+  const std::string& name = loop->pattern.name.text;
+  const auto binds = [&](const ast::Stmt& s) {
+    return &s != loop && s.kind == StmtKind::For && namesOf(s.pattern).contains(name);
   };
-  loops.visit(file);
+  std::vector<std::pair<const ast::Stmt*, const ast::Stmt*>> nested;  // the outer one first
+  TreeVisitor around, inside;
+  around.within = loop->span;
+  around.onStatement = [&](const ast::Stmt& s) {
+    if (binds(s)) nested.emplace_back(&s, loop);
+  };
+  around.visit(file);
+  inside.onStatement = [&](const ast::Stmt& s) {
+    if (binds(s)) nested.emplace_back(loop, &s);
+  };
+  inside.visit(*loop);
   bool read = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    read = read || (isNamed(e, name) && e.span.begin >= inner->span.end);
-    return true;
-  };
-  if (outer && name != "_") visitor.visit(*outer);
-  return read ? outer : nullptr;
+  for (const auto& [outer, inner] : nested) {
+    TreeVisitor reads;
+    reads.onExpression = [&](const ast::Expr& e) {
+      read = read || (isNamed(e, name) && e.span.begin >= inner->span.end);
+      return true;
+    };
+    reads.visit(*outer);
+  }
+  return read ? name : "";
 }
 
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {

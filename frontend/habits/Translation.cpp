@@ -452,12 +452,11 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   const bool changed = changesItsOperand(e, *callee);
   if (changed && beside != Beside::Statement)
     if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;
-  if (beside == Beside::Range && file)
-    if (const ast::Stmt* outer = loopAround(*file, e.span))
-      return TranslatedCall{"",
-                            "a loop has a name of its own, which ends with it; in Python `" + outer->pattern.name.text +
-                                "` is then what the inner loop left: give it another",
-                            e.span};
+  if (const std::string both = beside == Beside::Range && file ? nameOfLoops(*file, e.span) : ""; !both.empty())
+    return TranslatedCall{"",
+                          "a loop has a name of its own, which ends with it; in Python `" + both +
+                              "` is then what the inner loop left: give it another",
+                          e.span};
   if (callee->name == "rearrange" && !callee->method)
     if (auto arranged = rearrangedCall(e)) return arranged;
   if (callee->name == "device" && !callee->method)
