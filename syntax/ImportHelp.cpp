@@ -40,6 +40,7 @@ class ImportHelper : private WordView {
       text += (text.empty() || instead->empty() ? "" : "\n") + *instead;
     }
     std::vector<Edit> edits = replacedBy(position(span(*p_.first).begin, span(*behindWord(n - 1)).end), text);
+    startSums(n, edits);
     for (const Imported& module : modules) throughModule(module.name, module.alias, n, edits);
     return edits;
   }
@@ -69,6 +70,7 @@ class ImportHelper : private WordView {
     if (auto instead = importedInstead(module, names)) {
       if (instead->empty() && sums(n)) *instead = "import " + module.substr(0, module.find('.'));
       std::vector<Edit> edits = replacedBy(whole, *instead);
+      startSums(n, edits);
       for (const Imported& i : imported) {
         throughModule(module + "." + i.name, i.alias, n, edits);
         if (!prefixUses(module, i, n, edits)) return {};
@@ -93,6 +95,31 @@ class ImportHelper : private WordView {
     for (ssize_t n = from; behindWord(n); ++n)
       if (textOf(n) == "sum" && is(n + 1, T::LPAREN) && !is(n - 1, T::DOT)) return true;
     return false;
+  }
+
+  /// `sum(x, s)` that starts from `s`, as `(sum(x) + (s))`: a second operand would be taken for NumPy's axis.
+  void startSums(ssize_t from, std::vector<Edit>& edits) const {
+    for (ssize_t n = from; behindWord(n); ++n) {
+      if (textOf(n) != "sum" || !is(n + 1, T::LPAREN) || is(n - 1, T::DOT)) continue;
+      ssize_t comma = 0, m = n + 1;
+      bool known = true;
+      for (int depth = 0; behindWord(m); ++m) {
+        depth += is(m, T::LPAREN) || is(m, T::LBRACK) ? 1 : is(m, T::RPAREN) || is(m, T::RBRACK) ? -1 : 0;
+        if (depth == 0) break;
+        if (depth == 1 && is(m, T::COMMA)) known = known && comma == 0, comma = m;
+        known = known && !(depth == 1 && is(m, T::FOR));
+      }
+      const auto names = [&](ssize_t k) { return is(k, T::ASSIGN) || is(k, T::COLON); };
+      const ssize_t start = textOf(comma + 1) == "start" && names(comma + 2) ? comma + 3 : comma + 1;
+      if (comma == 0 || !known || !behindWord(m) || is(start, T::LBRACK) || is(start, T::RPAREN) ||
+          (start == comma + 1 && names(start + 1)))
+        continue;
+      const size_t end = span(*behindWord(m)).begin;
+      edits.push_back({position(span(*behindWord(n)).begin), "("});
+      edits.push_back(
+          {position(span(*behindWord(comma)).begin, end), ") + (" + between(span(*behindWord(start)).begin, end)});
+      edits.push_back({position(span(*behindWord(m)).end), ")"});
+    }
   }
 
   /// Of a module that TL does not know either: it keeps its name.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,7 +11,6 @@
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 #include "syntax/ForeignImports.h"
-#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -154,10 +154,11 @@ class Ranks {
 
 namespace {
 bool callsSum(std::string_view text) {
-  const std::vector<syntax::TextToken> all = syntax::tokens(text);
-  const auto word = [&](size_t i) { return text.substr(all[i].begin, all[i].end - all[i].begin); };
-  for (size_t i = 0; i + 1 < all.size(); ++i)
-    if (word(i) == "sum" && word(i + 1) == "(" && (i == 0 || word(i - 1) != ".")) return true;
+  constexpr std::string_view kCall = "sum(";
+  for (size_t at = text.find(kCall); at != text.npos; at = text.find(kCall, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.') return true;
+  }
   return false;
 }
 bool isSum(const ast::Expr& e) {
@@ -192,16 +193,28 @@ bool isForeignImport(const ast::Stmt& s) {
 
 int mostDims(const ast::File& file, const ast::Expr& value) { return Ranks(file).of(value); }
 
-std::vector<Edit> sumsOfRows(const ast::File& file, const ast::Stmt& import) {
+std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file, const ast::Stmt& import) {
   std::vector<Edit> edits;
   bool own = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) { own = own || (s.kind == StmtKind::Fn && s.name.text == "sum"); };
   visitor.onExpression = [&](const ast::Expr& e) {
-    if (!isSum(e) || e.arguments.size() != 1) return true;
+    const size_t count = isSum(e) ? e.arguments.size() : 0;
+    if (count == 0 || count > 2) return true;
     const ast::Argument& a = e.arguments[0];
-    if (!a.name && a.value && !a.rangeEnd && Ranks(file).of(*a.value) > 1)
-      edits.push_back({Span{a.span.file, a.span.end, a.span.end}, ", axis: 0"});
+    if (a.name || !a.value || a.rangeEnd) return true;
+    const std::string axis = Ranks(file).of(*a.value) > 1 ? ", axis: 0" : "";
+    if (count == 1 && !axis.empty()) edits.push_back({Span{a.span.file, a.span.end, a.span.end}, axis});
+    if (count == 2) {  // from a start
+      const ast::Argument& start = e.arguments[1];
+      if (!start.value || (start.name && start.name->text != "start") || start.value->kind == ExprKind::Array)
+        return true;
+      const Span from{e.span.file, e.span.begin, e.span.begin}, to{e.span.file, e.span.end, e.span.end};
+      edits.push_back({from, "("});
+      edits.push_back({Span{a.span.file, a.span.end, start.value->span.end},
+                       axis + ") + (" + std::string(sources.text(start.value->span))});
+      edits.push_back({to, ")"});
+    }
     return true;
   };
   visitor.visit(file);

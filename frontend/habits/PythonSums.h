@@ -15,6 +15,6 @@ bool hidesSum(const ast::File& file, const SourceManager& sources);
 int mostDims(const ast::File& file, const ast::Expr& value);
 /// What makes calls of `sum` add rows, where they may have an operand of more than one dim, as the text tells: edits of
 /// the first import of a library of Python, as long as there is one.
-std::vector<Edit> sumsOfRows(const ast::File& file, const ast::Stmt& import);
+std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file, const ast::Stmt& import);
 
 }  // namespace tenc::frontend

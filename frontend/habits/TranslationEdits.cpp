@@ -1,6 +1,7 @@
 // The edits that a translated call stands for: its text, the modules that it needs, and what its statement becomes.
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "frontend/names/Unit.h"
 #include "syntax/ForeignCalls.h"
 #include "syntax/StatementEdits.h"
-#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -67,19 +67,29 @@ std::string withoutStrings(std::string_view text) {
 }  // namespace
 
 namespace {
-/// Whether PyTorch's tensors have a method of that name in another meaning.
-bool isMethodOfTorch(const std::string& name) {
-  for (const std::string& path : {name, "torch." + name})
-    for (const syntax::ForeignCall* row : syntax::foreignCalls(path))
-      if (row->form == syntax::ForeignCall::Form::Torch) return true;
-  return false;
+/// The methods that PyTorch's tensors have in another meaning.
+const std::set<std::string, std::less<>>& methodsOfTorch() {
+  static const std::set<std::string, std::less<>> names = [] {
+    std::set<std::string, std::less<>> found;
+    for (const auto rows : {syntax::foreignOptionCalls(), syntax::foreignNumberCalls(), syntax::foreignTensorCalls(),
+                            syntax::foreignLayerCalls(), syntax::foreignFormulas()})
+      for (const syntax::ForeignCall& row : rows) {
+        std::string_view name = row.name();
+        if (name.starts_with("torch.")) name.remove_prefix(6);
+        if (row.form == syntax::ForeignCall::Form::Torch && name.find('.') == name.npos) found.emplace(name);
+      }
+    return found;
+  }();
+  return names;
 }
+
+/// Whether a text calls one of them.
 bool callsMethodOfTorch(std::string_view text) {
-  const std::vector<syntax::TextToken> all = syntax::tokens(text);
-  const auto word = [&](size_t i) { return text.substr(all[i].begin, all[i].end - all[i].begin); };
-  for (size_t i = 1; i + 1 < all.size(); ++i) {
-    if (all[i].kind != syntax::TextToken::Kind::Name || word(i - 1) != "." || word(i + 1) != "(") continue;
-    if (isMethodOfTorch(std::string(word(i)))) return true;
+  for (size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
+    size_t end = at + 1;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+    const bool called = end < text.size() && text[end] == '(';
+    if (called && methodsOfTorch().contains(text.substr(at + 1, end - at - 1))) return true;
   }
   return false;
 }
@@ -89,7 +99,7 @@ bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
   if (!file || !hasUnread(*file)) return false;
   bool found = hidesSum(*file, context_.sources) ||
-               std::ranges::any_of(file->lost, [](const std::string& name) { return isMethodOfTorch(name); });
+               std::ranges::any_of(file->lost, [](const std::string& name) { return methodsOfTorch().contains(name); });
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     found = found ||

@@ -390,7 +390,7 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         std::string help = !instead->empty() ? "write `" + *instead + "`"
                            : told            ? std::string(known->help)
                                              : "operations have no prefix, and nothing is imported for them";
-        const std::vector<Edit> sums = sumsOfRows(*file, *statement);
+        const std::vector<Edit> sums = sumsOfRows(context_.sources, *file, *statement);
         if (!sums.empty()) help += "; Python's `sum` adds the rows of a matrix: `sum(m, axis: 0)`";
         edits.insert(edits.end(), sums.begin(), sums.end());
         d.help(help, std::move(edits));
