@@ -217,7 +217,8 @@ bool takesAllParts(std::string_view text, const Given& given) {
 
 std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
   std::vector<const ForeignCall*> rows;
-  for (const auto all : {foreignOptionCalls(), foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls()})
+  for (const auto all :
+       {foreignOptionCalls(), foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignFormulas()})
     for (const ForeignCall& r : all)
       if (r.name() == name) rows.push_back(&r);
   return rows;

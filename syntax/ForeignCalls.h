@@ -79,5 +79,6 @@ std::span<const ForeignCall> foreignNumberCalls();
 std::span<const ForeignCall> foreignTensorCalls();
 std::span<const ForeignCall> foreignLayerCalls();
 std::span<const ForeignCall> foreignOptionCalls();
+std::span<const ForeignCall> foreignFormulas();
 
 }  // namespace tenc::syntax

@@ -25,8 +25,11 @@ class Reader {
   Reader(std::string_view text, size_t begin) : text_(text), begin_(begin), at_(begin) { own_ = columnOf(begin); }
 
   ClassAsStruct read() {
-    const bool known = header() && members() && !class_.fields.empty() && class_.fields.size() <= kMostFields &&
-                       !isChangedElsewhere(class_, text_);
+    const bool isClass = header(), areKnown = isClass && members();
+    if (isClass && !areKnown) return {0, 0, "", changesItself(), last_.begin + last_.indent, last_.end, why_};
+    if (areKnown && class_.network) makeDropoutLayers(class_);
+    const bool known =
+        areKnown && !class_.fields.empty() && class_.fields.size() <= kMostFields && !isChangedElsewhere(class_, text_);
     if (!known) return {0, 0, "", changesItself()};
     return {class_.begin, class_.end, asStruct(class_, text_, takeNotes("    ")), !class_.changing.empty()};
   }
@@ -84,6 +87,7 @@ class Reader {
   std::optional<Line> next() {
     const auto line = peek();
     if (!line) return std::nullopt;
+    last_ = *line;
     class_.end = line->end;
     at_ = line->end + 1;
     const std::string_view written = content(*line);
@@ -195,7 +199,11 @@ class Reader {
       gives = gives || mentions(content(*body), "return") || mentions(content(*body), "yield");
     }
     notes_.clear();  // they stand in the text
-    if (changes && (class_.network || gives)) return false;
+    if (changes && (class_.network || gives)) {
+      why_ = class_.network ? "a method of a network gives a value, and changes no fields"
+                            : "a method that changes fields gives the changed object, and nothing else";
+      return false;
+    }
     if (changes) {
       text = "\n" + first + "var self = self" + text + "\n" + first + "self";
       class_.changing.push_back(std::string(name));
@@ -214,19 +222,60 @@ class Reader {
         if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
         continue;
       }
-      const auto set = assigned(s);
+      if (class_.network && s.starts_with("assert ") && !mentions(s, "self")) {
+        class_.before.push_back(s);
+        continue;
+      }
+      if (class_.network && changesLayer(s)) {
+        class_.afterwards.push_back(s);
+        continue;
+      }
+      const auto set = class_.network && s.starts_with("self.register_buffer(") ? buffer(s) : assigned(s);
       if (!set) return false;
       if (!class_.network && !isValue(set->value)) return false;
-      if (class_.network && namesNoSize(set->value)) return false;
-      if (class_.network && isSize(set->value))
-        class_.sizes.push_back({set->name, set->value});
-      else
-        class_.fields.push_back({set->name, set->value, "", takeNotes("    ")});
+      if (!add(*set)) return false;
     }
-    return !class_.network || std::all_of(class_.fields.begin(), class_.fields.end(), [](const PythonClass::Field& f) {
-      return f.value.ends_with(')') || f.value.starts_with("if ");
-    });
+    return true;
   }
+
+  bool add(PythonClass::Field field) {
+    using Kind = PythonClass::Kind;
+    if (class_.network && field.kind != Kind::Tensor) field.kind = kindOfValue(class_, text_, field.value);
+    if (field.kind == Kind::Unknown) return false;
+    if (field.kind == Kind::Size) {
+      class_.sizes.push_back({field.name, field.value});
+      return true;
+    }
+    // A tensor that is passed is known when the program runs.
+    if (field.kind == Kind::Tensor) replaceText(class_.made, "static " + field.value, field.value);
+    field.notes = takeNotes("    ");
+    class_.fields.push_back(std::move(field));
+    return true;
+  }
+  static void replaceText(std::string& text, const std::string& what, const std::string& by) {
+    const size_t at = text.find(what), end = at + what.size();
+    if (at != text.npos && (end == text.size() || !isWordPart(text[end]))) text.replace(at, what.size(), by);
+  }
+
+  /// `nn.init.zeros_(self.fc.bias)`, `self.fc.weight.data.normal_(0, 0.02)`
+  static bool changesLayer(std::string_view s) {
+    const std::string_view path = s.substr(0, s.find('('));
+    const bool ofLayer = s.starts_with("self.") && path.find(".data.") != path.npos;
+    const bool initial =
+        path.starts_with("nn.init.") || path.starts_with("init.") || path.starts_with("torch.nn.init.");
+    return path.size() < s.size() && path.ends_with('_') && (initial || ofLayer) && s.ends_with(')');
+  }
+
+  /// `self.register_buffer("mask", torch.zeros(3))`
+  std::optional<PythonClass::Field> buffer(const std::string& s) const {
+    const size_t open = s.find('('), close = s.rfind(')');
+    const std::vector<std::string_view> all = listed(std::string_view(s).substr(open + 1, close - open - 1));
+    if (all.size() < 2 || all[0].size() < 3 || (all[0][0] != '"' && all[0][0] != '\'')) return std::nullopt;
+    auto field = assigned("self." + std::string(all[0].substr(1, all[0].size() - 2)) + " = " + std::string(all[1]));
+    if (field) field->kind = PythonClass::Kind::Tensor;
+    return field && field->value != "None" ? field : std::nullopt;
+  }
+
   /// What a field may hold: no text, and nothing that grows or has no value.
   static bool isValue(std::string_view value) {
     return !value.empty() && value != "None" && std::string_view("[{\"'").find(value[0]) == value.npos;
@@ -240,6 +289,8 @@ class Reader {
     if (field.empty() || !rest.starts_with('=') || rest.starts_with("==")) return std::nullopt;
     std::string value(trimmed(rest.substr(1)));
     for (const PythonClass::Size& size : class_.sizes) replaceWord(value, "self." + size.field, "(" + size.value + ")");
+    for (const PythonClass::Field& f : class_.fields)
+      if (f.kind == PythonClass::Kind::Option) replaceWord(value, "self." + f.name, "(" + f.value + ")");
     if (mentions(value, "self")) return std::nullopt;
     return PythonClass::Field{field, value};
   }
@@ -250,7 +301,7 @@ class Reader {
     while (const auto line = peek()) {
       if (line->indent <= indent) break;
       const auto field = assigned(logical(*next()));
-      if (!field || isSize(field->value)) return std::nullopt;
+      if (!field || kindOfValue(class_, text_, field->value) != PythonClass::Kind::Layer) return std::nullopt;
       set.push_back(*field);
     }
     return set;
@@ -286,31 +337,12 @@ class Reader {
     });
   }
 
-  /// `n_heads`, `d_model // n_heads`: a number that is known where the network is made, a dim of its type.
-  static bool isSize(std::string_view value) {
-    const auto fits = [](char c) {
-      return isWordPart(c) || std::string_view(" +-*/()").find(c) != std::string_view::npos;
-    };
-    const size_t bracket = value.find('(');
-    const bool calls = bracket != std::string_view::npos && bracket > 0 && isWordPart(value[bracket - 1]);
-    return !calls && value != "True" && value != "False" && value != "None" &&
-           std::all_of(value.begin(), value.end(), fits);
-  }
-  /// Whether the value is a parameter alone whose default is no integer: it is neither a dim nor a layer.
-  bool namesNoSize(std::string_view value) const {
-    const std::vector<std::string_view> all = listed(class_.made);
-    return std::any_of(all.begin(), all.end(), [&](std::string_view p) {
-      const size_t equals = p.find('=');
-      if (equals == std::string_view::npos || trimmed(p.substr(p.find(' '), equals - p.find(' '))) != value)
-        return false;
-      const std::string_view otherwise = trimmed(p.substr(equals + 1));
-      return !std::all_of(otherwise.begin(), otherwise.end(),
-                          [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-    });
-  }
   std::string_view text_;
   PythonClass class_;
   size_t begin_ = 0, at_ = 0, own_ = 0;
+  Line last_;  ///< that was read
+  std::string_view why_ =
+      "the fields of a struct are layers, tensors, numbers and texts, and stand beside its functions";
   std::vector<std::string> notes_;  ///< comments that were read, and are written before what comes next
 };
 

@@ -7,9 +7,11 @@
 namespace tenc::syntax {
 
 struct ClassAsStruct {
-  size_t begin = 0, end = 0;  ///< of the class in the text, with `@dataclass` before it
-  std::string text;           ///< empty where it is not known
-  bool changes = false;       ///< a method changes its object
+  size_t begin = 0, end = 0;          ///< of the class in the text, with `@dataclass` before it
+  std::string text;                   ///< empty where it is not known
+  bool changes = false;               ///< a method changes its object
+  size_t stopBegin = 0, stopEnd = 0;  ///< the line that it was not known for; none where both are equal
+  std::string_view why{};             ///< what is wrong with that
 };
 
 /// `NamesLikeThis` as `names_like_this`, `MLP` as `mlp`.

@@ -2,6 +2,7 @@
 // script, and ForeignClassText.cpp writes as a struct. For these alone.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,18 @@ struct PythonClass {
   struct Size {
     std::string field, value;
   };
+  enum class Kind : uint8_t {
+    Layer,
+    Size,
+    Option,  ///< a number, a text or a bool that is known where the network is made: a function that gives it
+    Tensor,  ///< not trained
+    Unknown,
+  };
   struct Field {
     std::string name, value;
     std::string type{};   ///< empty where a letter stands for it
     std::string notes{};  ///< comments, each a line
+    Kind kind = Kind::Layer;
   };
   struct Method {
     std::string name, parameters, body, notes;
@@ -29,7 +38,9 @@ struct PythonClass {
   std::vector<Size> sizes;
   std::vector<Field> fields;
   std::vector<Method> methods;
-  std::vector<std::string> changing;  ///< the names of methods that give the changed object
+  std::vector<std::string> before;      ///< what `__init__` asserts of its parameters
+  std::vector<std::string> afterwards;  ///< statements that change what was made: `nn.init.zeros_(self.fc.bias)`
+  std::vector<std::string> changing;    ///< the names of methods that give the changed object
 };
 
 /// Whether the rest of the script changes an object of the class where the written functions would lose the change: in
@@ -37,6 +48,16 @@ struct PythonClass {
 bool isChangedElsewhere(const PythonClass& c, std::string_view text);
 /// The struct, what makes one, with `notes` before its closing brace, and the methods.
 std::string asStruct(const PythonClass& c, std::string_view text, const std::string& notes);
+
+/// The default of a parameter of what makes an object; empty where it has none.
+std::string_view defaultOf(const PythonClass& c, std::string_view parameter);
+/// What the script passes for a parameter, as far as its text tells: a size in doubt.
+PythonClass::Kind kindOfParameter(const PythonClass& c, std::string_view text, std::string_view parameter);
+/// What a field of a network is given.
+PythonClass::Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view value);
+
+/// Writes `F.dropout(x, 0.5, training=self.training)` in the methods as layers, which know whether they are trained.
+void makeDropoutLayers(PythonClass& c);
 
 bool isWordPart(char c);
 std::string_view trimmed(std::string_view s);

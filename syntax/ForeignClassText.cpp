@@ -18,6 +18,8 @@ namespace {
 /// Whether a layer without weights is made, `nn.LeakyReLU(0.2)`, which is a function here.
 bool isFunction(std::string_view value) {
   const size_t call = value.find('(');
+  const bool named = !value.empty() && std::isalpha(static_cast<unsigned char>(value[0])) != 0;
+  if (call == std::string_view::npos && named && value.find('.') != std::string_view::npos) return true;  // `F.relu`
   const std::string_view path = value.substr(0, call);
   const std::vector<const ForeignCall*> rows = foreignCalls(path.substr(path.rfind('.') + 1));
   return call != std::string_view::npos && std::ranges::any_of(rows, [](const ForeignCall* row) {
@@ -41,21 +43,33 @@ class Writer {
       std::string type = f.type;
       if (type.empty()) {
         type = std::string(1, static_cast<char>('A' + i));
-        types +=
-            (types.empty() || types.ends_with(", ") ? "" : ", ") + type + (isFunction(f.value) ? ": fn" : ": tree");
+        const bool function = f.kind == PythonClass::Kind::Option || isFunction(f.value);
+        types += (types.empty() || types.ends_with(", ") ? "" : ", ") + type + (function ? ": fn" : ": tree");
       }
-      declared += comma + f.name + ": " + type;
-      built += f.notes + "    " + f.name + ": " + f.value + ",\n";
+      declared += comma + (f.kind == PythonClass::Kind::Tensor ? "state " : "") + f.name + ": " + type;
+      built += f.notes + "    " + f.name + ": " + (f.kind == PythonClass::Kind::Option ? "|| " : "") + f.value + ",\n";
     }
     std::string maker = snakeCase(class_.name);
     if (mentions(text_, maker) || isTaken(maker)) maker = "new_" + maker;
     const std::string name(class_.name);
     if (!types.empty()) types = "[" + types + "]";
-    return "struct " + name + types + " { " + declared + " }\n\nfn " + maker + "(" + class_.made + ") = " + name +
-           (values.empty() ? "" : "[" + values + "]") + " {\n" + built + notes + "}" + methods();
+    const std::string made = name + (values.empty() ? "" : "[" + values + "]") + " {\n" + built + notes + "}";
+    const std::string head =
+        "struct " + name + types + " { " + declared + " }\n\nfn " + maker + "(" + class_.made + ")";
+    return head + (class_.before.empty() && class_.afterwards.empty() ? " = " + made : changed(made)) + methods();
   }
 
  private:
+  /// What is made behind statements of its own, as a variable if others change it.
+  std::string changed(const std::string& made) const {
+    const bool changes = !class_.afterwards.empty();
+    std::string text = " {";
+    for (const std::string& s : class_.before) text += "\n    " + s;
+    text += changes ? "\n    var self = " : "\n    ";
+    for (const char c : made) text += c == '\n' ? "\n    " : std::string(1, c);
+    for (const std::string& s : class_.afterwards) text += "\n    " + s;
+    return text + (changes ? "\n    self\n}" : "\n}");
+  }
   /// `NHeads` for `n_heads`.
   static std::string dimOf(const std::string& field) {
     std::string name = field.size() == 1 ? "Dim" : "";
@@ -83,8 +97,8 @@ class Writer {
     const auto words = keywords();
     if (std::ranges::find(words, name) != words.end() || std::ranges::any_of(familiarNames(), names)) return true;
     return std::ranges::any_of(
-        std::initializer_list<std::span<const ForeignCall>>{foreignNumberCalls(), foreignTensorCalls(),
-                                                            foreignLayerCalls(), foreignOptionCalls()},
+        std::initializer_list<std::span<const ForeignCall>>{
+            foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignOptionCalls(), foreignFormulas()},
         [&](std::span<const ForeignCall> rows) { return std::ranges::any_of(rows, writes); });
   }
 
@@ -93,6 +107,8 @@ class Writer {
     for (const PythonClass::Method& m : class_.methods) {
       std::string body = m.body;
       for (const PythonClass::Size& size : class_.sizes) replaceWord(body, "self." + size.field, dimOf(size.field));
+      for (const PythonClass::Field& f : class_.fields)
+        if (f.kind == PythonClass::Kind::Option) replaceWord(body, "self." + f.name, "self." + f.name + "()");
       all += "\n\n" + m.notes + "fn " + m.name + dims() + "(self: " + std::string(class_.name) + dims() +
              (m.parameters.empty() ? "" : ", " + m.parameters) + ") {" + body + "\n}";
     }

@@ -5,6 +5,8 @@ namespace tenc::syntax {
 
 namespace {
 
+constexpr std::string_view kTransposedV =
+    "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V";
 constexpr std::string_view kFlat = "along no axis it takes all elements in a row";
 constexpr std::string_view kDecimals = "`round` gives whole numbers; a format prints fewer decimals: `\"{x:.2f}\"`";
 constexpr std::string_view kClose = "an assertion is a statement, and `allclose` compares";
@@ -176,6 +178,38 @@ constexpr ForeignCall kCalls[] = {
      .text = "{x} = rand({x}.shape) * ({b} - {a}) + {a}",
      .statement = true,
      .help = kDrawn},
+    {.call = "init.xavier_uniform_(x, gain)",
+     .text = "{x} = init.xavier({x}.shape<, gain: {gain}>)",
+     .statement = true,
+     .help = kDrawn},
+    {.call = "init.xavier_normal_(x, gain)",
+     .text = "{x} = init.xavier({x}.shape<, gain: {gain}>, normal: true)",
+     .statement = true,
+     .help = kDrawn},
+    {.call = "init.orthogonal_(x, gain)",
+     .text = "{x} = init.orthogonal({x}.shape<, gain: {gain}>)",
+     .statement = true,
+     .help = kDrawn},
+    // PyTorch's weights of layers have the outputs first.
+    {.call = "init.kaiming_uniform_(x, -a=0, -mode=\"fan_in\", nonlinearity)",
+     .text = "{x} = init.kaiming({x}.shape, fan_in: {x}.size // {x}.shape[0]<, gain: init.gain({nonlinearity})>, "
+             "uniform: true)",
+     .statement = true,
+     .help = kDrawn},
+    {.call = "init.kaiming_uniform_(x, !a, -mode=\"fan_in\", -nonlinearity=\"leaky_relu\")",
+     .text = "{x} = init.kaiming({x}.shape, fan_in: {x}.size // {x}.shape[0], gain: sqrt(2.0 / (1.0 + {a} ** 2)), "
+             "uniform: true)",
+     .statement = true,
+     .help = kDrawn},
+    {.call = "init.kaiming_normal_(x, -a=0, -mode=\"fan_in\", nonlinearity)",
+     .text = "{x} = init.kaiming({x}.shape, fan_in: {x}.size // {x}.shape[0]<, gain: init.gain({nonlinearity})>)",
+     .statement = true,
+     .help = kDrawn},
+    {.call = "init.kaiming_normal_(x, -a=0, !mode=\"fan_out\", nonlinearity)",
+     .text = "{x} = init.kaiming({x}.shape, fan_out: {x}.size // {x}.shape[1]<, gain: init.gain({nonlinearity})>, "
+             "mode: \"fan_out\")",
+     .statement = true,
+     .help = kDrawn},
     {.call = "init.uniform_(x)", .text = "{x} = rand({x}.shape)", .statement = true, .help = kDrawn},
     {.call = "uniform_(x, a, b)",
      .text = "{x} = rand({x}.shape) * ({b} - {a}) + {a}",
@@ -203,11 +237,11 @@ constexpr ForeignCall kCalls[] = {
     {.call = "new_zeros(x, *)", .text = "zeros({#*}, dtype: {x}.dtype)", .form = kMethod},
     {.call = "new_ones(x, *)", .text = "ones({#*}, dtype: {x}.dtype)", .form = kMethod},
     // Rows of numbers, products and random numbers.
-    {.call = "torch.svd(*)",
-     .text = "",
+    {.call = "torch.svd(x, some=true, compute_uv=true)",
+     .text = "{{ let (u, s, vt) = svd({x}, full_matrices: false); (u, s, vt.T) }}",
      .form = kTorch,
-     .help =
-         "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V"},
+     .help = kTransposedV},
+    {.call = "torch.svd(*)", .text = "", .form = kTorch, .help = kTransposedV},
     {.call = "tree.map(f, t)", .text = "map_leaves({f}, {t})", .form = kNumPy, .help = kLeaves},
     {.call = "tree.map(f, t, u)", .text = "map_leaves({f}, {t}, {u})", .form = kNumPy, .help = kLeaves},
     {.call = "lax.cond(p, f, g, x)",
@@ -215,10 +249,6 @@ constexpr ForeignCall kCalls[] = {
      .form = kNumPy,
      .help = "an `if` takes the branch that the condition says"},
     {.call = "lax.cond(*)", .text = "", .form = kNumPy, .help = "a branch is written `if p { f(x) } else { g(x) }`"},
-    {.call = "lax.while_loop(*)",
-     .text = "",
-     .form = kNumPy,
-     .help = "a loop is written `while c { ... }`, and changes variables"},
     {.call = "lax.select(p, a, b)", .text = "where({p}, {a}, {b})", .form = kNumPy},
     {.call = "lax.div(*, **)",
      .text = "",

@@ -18,18 +18,30 @@ class ImportHelper : private WordView {
  public:
   using WordView::WordView;
 
-  /// `import numpy as np`
+  /// `import numpy as np`, `import torch as th, numpy as np`
   std::vector<Edit> importedAs() const {
     if (!starts(T::IMPORT) || !p_.before || !is(1, T::NAME)) return {};
-    const Span whole = position(span(*p_.first).begin, span(*behindWord(1)).end);
-    const std::string from = between(span(*p_.first).end, wordSpan().begin), alias = textOf(1);
-    if (const auto instead = importedInstead(from, {})) {
-      std::vector<Edit> edits = replacedBy(whole, *instead);
-      throughModule(from, alias, 2, edits);
-      return edits;
+    const std::string first = between(span(*p_.first).end, wordSpan().begin);
+    if (first.find(',') != std::string::npos) return {};
+    std::vector<Imported> modules{{first, textOf(1)}};
+    ssize_t n = 2;
+    while (is(n, T::COMMA)) {
+      std::string path;
+      for (++n; (is(n, T::NAME) && textOf(n) != "as") || is(n, T::DOT); ++n) path += textOf(n);
+      const bool renamed = textOf(n) == "as" && is(n + 1, T::NAME);
+      modules.push_back({path, renamed ? textOf(n + 1) : path});
+      n += renamed ? 2 : 0;
     }
-    std::vector<Edit> edits = {{position(span(*p_.before).end, span(*behindWord(1)).end), ""}};
-    for (const Span use : membersOf(alias, 2)) edits.push_back({use, p_.before->getText()});
+    std::string text;
+    for (const Imported& module : modules) {
+      auto instead = importedInstead(module.name, {});
+      if (instead && instead->empty() && sums(n)) instead = "import " + module.name.substr(0, module.name.find('.'));
+      if (!instead) return modules.size() == 1 ? ownModule(modules[0].alias) : std::vector<Edit>();
+      text += (text.empty() || instead->empty() ? "" : "\n") + *instead;
+    }
+    std::vector<Edit> edits = replacedBy(position(span(*p_.first).begin, span(*behindWord(n - 1)).end), text);
+    startSums(n, edits);
+    for (const Imported& module : modules) throughModule(module.name, module.alias, n, edits);
     return edits;
   }
 
@@ -55,14 +67,17 @@ class ImportHelper : private WordView {
     const Span whole = position(wordSpan().begin, end);
     std::vector<std::string> names;
     for (const Imported& i : imported) names.push_back(i.name);
-    if (const auto instead = importedInstead(module, names)) {
+    if (auto instead = importedInstead(module, names)) {
+      if (instead->empty() && sums(n)) *instead = "import " + module.substr(0, module.find('.'));
       std::vector<Edit> edits = replacedBy(whole, *instead);
+      startSums(n, edits);
       for (const Imported& i : imported) {
         throughModule(module + "." + i.name, i.alias, n, edits);
-        prefixCalls(module, i, n, edits);
+        if (!prefixUses(module, i, n, edits)) return {};
       }
       return edits;
     }
+    if (module.starts_with('.')) return fromPackage(module.substr(1), names, whole, renamed || all);
     if (all && names.empty()) return {{whole, "import " + module}};
     if (renamed || names.empty()) return {};
     std::string text = "import " + module + ":";
@@ -75,6 +90,56 @@ class ImportHelper : private WordView {
     std::string name, alias;
   };
 
+  /// Whether what follows calls `sum` alone, Python's own: until it is read an import has to show that.
+  bool sums(ssize_t from) const {
+    for (ssize_t n = from; behindWord(n); ++n)
+      if (textOf(n) == "sum" && is(n + 1, T::LPAREN) && !is(n - 1, T::DOT)) return true;
+    return false;
+  }
+
+  /// `sum(x, s)` that starts from `s`, as `(sum(x) + (s))`: a second operand would be taken for NumPy's axis.
+  void startSums(ssize_t from, std::vector<Edit>& edits) const {
+    for (ssize_t n = from; behindWord(n); ++n) {
+      if (textOf(n) != "sum" || !is(n + 1, T::LPAREN) || is(n - 1, T::DOT)) continue;
+      ssize_t comma = 0, m = n + 1;
+      bool known = true;
+      for (int depth = 0; behindWord(m); ++m) {
+        depth += is(m, T::LPAREN) || is(m, T::LBRACK) ? 1 : is(m, T::RPAREN) || is(m, T::RBRACK) ? -1 : 0;
+        if (depth == 0) break;
+        if (depth == 1 && is(m, T::COMMA)) known = known && comma == 0, comma = m;
+        known = known && !(depth == 1 && is(m, T::FOR));
+      }
+      const auto names = [&](ssize_t k) { return is(k, T::ASSIGN) || is(k, T::COLON); };
+      const ssize_t start = textOf(comma + 1) == "start" && names(comma + 2) ? comma + 3 : comma + 1;
+      if (comma == 0 || !known || !behindWord(m) || is(start, T::LBRACK) || is(start, T::RPAREN) ||
+          (start == comma + 1 && names(start + 1)))
+        continue;
+      const size_t end = span(*behindWord(m)).begin;
+      edits.push_back({position(span(*behindWord(n)).begin), "("});
+      edits.push_back(
+          {position(span(*behindWord(comma)).begin, end), ") + (" + between(span(*behindWord(start)).begin, end)});
+      edits.push_back({position(span(*behindWord(m)).end), ")"});
+    }
+  }
+
+  /// Of a module that TL does not know either: it keeps its name.
+  std::vector<Edit> ownModule(const std::string& alias) const {
+    std::vector<Edit> edits = {{position(span(*p_.before).end, span(*behindWord(1)).end), ""}};
+    for (const Span use : membersOf(alias, 2)) edits.push_back({use, p_.before->getText()});
+    return edits;
+  }
+
+  /// `from . import a, b`, `from .a import f`: files beside the script.
+  static std::vector<Edit> fromPackage(const std::string& module, const std::vector<std::string>& names, Span whole,
+                                       bool otherwise) {
+    if (otherwise || names.empty() || module.find('.') != std::string::npos) return {};
+    std::string text = module.empty() ? "" : "import " + module + ":";
+    for (const std::string& name : names)
+      text += module.empty() ? (text.empty() ? "import " : "\nimport ") + name
+                             : (name == names.front() ? " " : ", ") + name;
+    return {{whole, text}};
+  }
+
   /// A path of names and points from the `n`th token behind the word on; `n` is then behind it.
   std::string path(ssize_t& n) const {
     std::string text;
@@ -85,8 +150,35 @@ class ImportHelper : private WordView {
   }
 
   std::vector<Edit> replacedBy(Span statement, const std::string& text) const {
-    if (text.empty()) return {removed(p_.reporter.sources(), statement)};
-    return {{statement, text}};
+    const std::set<std::string, std::less<>> before = importsBefore(statement.begin);
+    std::string left;
+    for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1) {
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      if (!before.contains(line)) left += (left.empty() ? "" : "\n") + line;
+    }
+    if (left.empty()) return {removed(p_.reporter.sources(), statement)};
+    return {{statement, left}};
+  }
+
+  /// What the statements before a place import, or will once they are mended, each as a line.
+  std::set<std::string, std::less<>> importsBefore(size_t end) const {
+    std::set<std::string, std::less<>> lines;
+    ssize_t n = 0;
+    while (behindWord(n - 1)) --n;
+    for (; behindWord(n) && span(*behindWord(n)).begin < end; ++n) {
+      const bool from = textOf(n) == "from";
+      if (!syntax::startsStatement(behindWord(n - 1)) || (!from && !is(n, T::IMPORT))) continue;
+      ssize_t m = n + 1;
+      std::string module;
+      for (; is(m, T::DOT) || (is(m, T::NAME) && textOf(m) != "as"); ++m) module += textOf(m);
+      std::vector<std::string> names;
+      for (; from && behindWord(m) && !is(m, T::NL); ++m)
+        if (is(m, T::NAME) && textOf(m) != "as" && textOf(m - 1) != "as") names.push_back(textOf(m));
+      const std::string text = importedInstead(module, names).value_or(from ? "" : "import " + module);
+      for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1)
+        lines.insert(text.substr(at, text.find('\n', at) - at));
+    }
+    return lines;
   }
 
   /// Where `name.` stands from the `from`th token behind the word on.
@@ -117,19 +209,85 @@ class ImportHelper : private WordView {
   }
 
   /// Calls of functions that a module is imported for, as calls through the module: `np.std(x)`. Without it they would
-  /// be those of TL.
-  void prefixCalls(const std::string& module, const Imported& imported, ssize_t from, std::vector<Edit>& edits) const {
+  /// be those of TL. Of what has another name here, all uses. False where the script has the name for something else.
+  bool prefixUses(const std::string& module, const Imported& imported, ssize_t from, std::vector<Edit>& edits) const {
     const bool renamed = imported.name != imported.alias;
     const std::string prefix = renamed ? knownAs(module, module) : std::string(prefixOf(module));
-    if (prefix.empty()) return;
-    std::vector<Edit> calls;
+    if (prefix.empty()) return true;
+    const NameBindings bindings(*this, from);
+    std::vector<Edit> uses;
+    bool bound = false;
     for (ssize_t n = from; behindWord(n); ++n) {
-      if (textOf(n) != imported.alias || is(n - 1, T::DOT) || !is(n + 1, T::LPAREN)) continue;
-      if (is(n - 1, T::FN) || is(n - 1, T::NAME)) return;  // the script declares it
-      calls.push_back({span(*behindWord(n)), prefix + "." + imported.name});
+      if (!is(n, T::NAME) || textOf(n) != imported.alias || is(n - 1, T::DOT)) continue;
+      if (bindings.binds(n))
+        bound = true;
+      else if ((renamed && !is(n + 1, T::ASSIGN) && !is(n + 1, T::DOT)) || is(n + 1, T::LPAREN))
+        uses.push_back({span(*behindWord(n)), prefix + "." + imported.name});
     }
-    edits.insert(edits.end(), calls.begin(), calls.end());
+    if (!bound) edits.insert(edits.end(), uses.begin(), uses.end());
+    return !bound || uses.empty();
   }
+
+  /// Which tokens behind the import bind names, in Python or TL.
+  class NameBindings {
+   public:
+    NameBindings(const ImportHelper& view, ssize_t from) : view_(view) {
+      for (ssize_t n = from; view.behindWord(n); ++n) add(n);
+    }
+    bool binds(ssize_t n) const { return bound_.contains(n); }
+
+   private:
+    bool is(ssize_t n, size_t type) const { return view_.is(n, type); }
+    bool opens(ssize_t n) const { return is(n, T::LPAREN) || is(n, T::LBRACK); }
+    bool closes(ssize_t n) const { return is(n, T::RPAREN) || is(n, T::RBRACK); }
+
+    void add(ssize_t n) {
+      const std::string word = view_.textOf(n);
+      if (is(n, T::NL)) target_ = false;
+      if (n == next_) target_ = isAssignment(n);
+      if (is(n, T::NL) || is(n, T::SEMI) || is(n, T::LBRACE) || (is(n, T::COLON) && depth_ == 0)) next_ = n + 1;
+      if (isSign(n)) target_ = false;
+      depth_ += opens(n) ? 1 : closes(n) ? -1 : 0;
+      if (inHead_ && depth_ == headDepth_ && is(n, T::RPAREN)) inHead_ = false;
+      if ((is(n, T::FN) || word == "def") && is(n + 1, T::NAME)) {
+        inHead_ = true;
+        headDepth_ = depth_;
+      }
+      const bool operand = is(n - 1, T::NAME) || closes(n - 1) || is(n - 1, T::INT) || is(n - 1, T::FLOAT);
+      if (is(n, T::BAR)) inLambda_ = !inLambda_ && !operand;
+      if (inLambda_ && is(n, T::COLON)) inLambda_ = false;
+      if (word == "lambda") inLambda_ = true;
+      if (is(n, T::FOR)) inFor_ = true;
+      if (is(n, T::IN)) inFor_ = false;
+      const bool declared = is(n - 1, T::LET) || is(n - 1, T::VAR) || view_.textOf(n - 1) == "as";
+      const bool assigned = target_ && depth_ == 0 && !is(n + 1, T::LPAREN) && !is(n + 1, T::LBRACK);
+      // A default is no parameter: what it stands behind is.
+      const bool parameter = (inHead_ || inLambda_) && !is(n - 1, T::ASSIGN);
+      if (getenv("DBG"))
+        fprintf(stderr, "%zd %s depth %d target %d head %d lam %d for %d next %zd\n", n, word.c_str(), depth_, target_,
+                inHead_, inLambda_, inFor_, next_);
+      if (is(n, T::NAME) && (declared || assigned || parameter || inFor_)) bound_.insert(n);
+    }
+    bool isSign(ssize_t n) const {
+      return depth_ == 0 &&
+             (is(n, T::ASSIGN) || is(n, T::ADD_EQ) || is(n, T::SUB_EQ) || is(n, T::MUL_EQ) || is(n, T::DIV_EQ));
+    }
+    /// Whether the statement that begins there assigns.
+    bool isAssignment(ssize_t n) const {
+      int depth = 0;
+      for (; view_.behindWord(n) && !is(n, T::NL) && !is(n, T::SEMI); ++n) {
+        depth += opens(n) ? 1 : closes(n) ? -1 : 0;
+        if (depth == 0 && is(n, T::ASSIGN)) return true;
+      }
+      return false;
+    }
+
+    const ImportHelper& view_;
+    std::set<ssize_t> bound_;
+    ssize_t next_ = 0;  ///< where a statement begins
+    int depth_ = 0, headDepth_ = 0;
+    bool target_ = false, inHead_ = false, inLambda_ = false, inFor_ = false;
+  };
 };
 
 }  // namespace

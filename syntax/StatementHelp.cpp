@@ -261,36 +261,98 @@ class StatementHelper : private SyntaxView {
     std::string type(1, static_cast<char>(std::toupper(static_cast<unsigned char>(name[0]))));
     type += name.substr(1);
     if (type == name) type += "Fields";
-    std::string declared, built;
-    ssize_t k = 0;  // of the key
-    std::vector<std::string> keys;
-    for (const Token* t = back(1);; k += 4) {
-      t = k == 0 ? back(1) : ahead(k);
-      const Token* value = ahead(k + 2);
-      const Token* behind = ahead(k + 3);
-      if (!t || !value || !behind || t->getType() != T::STRING) return std::nullopt;
-      const std::string key = t->getText().substr(1, t->getText().size() - 2);
-      const bool isName = !key.empty() && std::isdigit(static_cast<unsigned char>(key[0])) == 0 &&
-                          std::all_of(key.begin(), key.end(), [](char c) {
+    std::vector<Entry> entries;
+    const Token* close = nullptr;
+    for (ssize_t k = 0;;) {  // of the key
+      const Token* key = k == 0 ? back(1) : ahead(k);
+      if (key && key->getType() == T::RBRACE && k > 0) {  // behind a comma
+        close = key;
+        break;
+      }
+      const bool negative = ahead(k + 2) && ahead(k + 2)->getType() == T::MINUS;
+      const Token* value = ahead(k + (negative ? 3 : 2));
+      const Token* behind = ahead(k + (negative ? 4 : 3));
+      if (!key || !value || !behind || key->getType() != T::STRING) return std::nullopt;
+      const std::string word = key->getText().substr(1, key->getText().size() - 2);
+      const bool isName = !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
+                          std::all_of(word.begin(), word.end(), [](char c) {
                             return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
                           });
       const size_t v = value->getType();
-      const char* dtype = v == T::FLOAT                   ? "f32"
-                          : v == T::INT                   ? "i64"
-                          : v == T::TRUE || v == T::FALSE ? "bool"
-                                                          : nullptr;
-      if (!isName || !dtype) return std::nullopt;
-      keys.push_back(key);
-      declared += (declared.empty() ? "" : ", ") + key + ": " + dtype;
-      built += (built.empty() ? "" : ", ") + key + ": " + value->getText();
+      const std::string dtype = v == T::FLOAT                   ? "f32"
+                                : v == T::INT                   ? "i64"
+                                : v == T::TRUE || v == T::FALSE ? "bool"
+                                : v == T::STRING                ? "str"
+                                                                : "";
+      if (!isName || dtype.empty()) return std::nullopt;
+      entries.push_back({word, dtype, (negative ? "-" : "") + value->getText()});
       if (behind->getType() == T::RBRACE) {
-        std::vector<Edit> edits{{position(statement), "struct " + type + " { " + declared + " }\n"},
-                                {position(span(*brace).begin, span(*behind).end), type + " { " + built + " }"}};
-        read(name, keys, indexOf(behind) + 1, edits);
-        return made(Form::Dictionary, std::move(edits));
+        close = behind;
+        break;
       }
       if (behind->getType() != T::COMMA) return std::nullopt;
+      k += negative ? 5 : 4;
     }
+    const Span whole = position(statement, span(*close).end);
+    if (auto constants = asConstants(name, entries, whole, indexOf(close) + 1))
+      return made(Form::Dictionary, std::move(*constants));
+    std::string declared, built;
+    std::vector<std::string> keys;
+    for (const Entry& e : entries) {
+      if (e.type == "str") return std::nullopt;
+      keys.push_back(e.key);
+      declared += (declared.empty() ? "" : ", ") + e.key + ": " + e.type;
+      built += (built.empty() ? "" : ", ") + e.key + ": " + e.value;
+    }
+    std::vector<Edit> edits{{position(statement), "struct " + type + " { " + declared + " }\n"},
+                            {position(span(*brace).begin, span(*close).end), type + " { " + built + " }"}};
+    read(name, keys, indexOf(close) + 1, edits);
+    return made(Form::Dictionary, std::move(edits));
+  }
+  struct Entry {
+    std::string key, type, value;
+  };
+
+  /// A constant for each value of a dictionary of the script that is read by its keys alone: a size may be one.
+  std::optional<std::vector<Edit>> asConstants(const std::string& name, const std::vector<Entry>& entries, Span whole,
+                                               ssize_t n) const {
+    const std::string_view text = p_.reporter.text();
+    if (p_.reporter.position(whole.begin).column != 1) return std::nullopt;
+    const auto constant = [&](const std::string& key) {
+      std::string word = name + "_" + key;
+      std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      return word;
+    };
+    std::string declared;
+    for (const Entry& e : entries) {
+      if (countOf(text, constant(e.key)) > 0) return std::nullopt;
+      declared += (declared.empty() ? "const " : "\nconst ") + constant(e.key) + " = " + e.value;
+    }
+    std::vector<Edit> edits{{whole, declared}};
+    for (; const Token* t = ahead(n); ++n) {
+      const Token* key = ahead(n + 2);
+      const Token* behind = ahead(n + 4);
+      if (t->getType() != T::NAME || t->getText() != name) continue;
+      const bool reads = key && ahead(n + 3) && ahead(n + 1)->getType() == T::LBRACK && key->getType() == T::STRING &&
+                         ahead(n + 3)->getType() == T::RBRACK && !(behind && assigns(behind->getText()));
+      const std::string word = reads ? key->getText().substr(1, key->getText().size() - 2) : "";
+      if (!reads || std::ranges::find(entries, word, &Entry::key) == entries.end()) return std::nullopt;
+      edits.push_back({position(span(*t).begin, span(*ahead(n + 3)).end), constant(word)});
+    }
+    return countOf(text, name) == edits.size() ? std::optional(edits) : std::nullopt;  // with the one that binds it
+  }
+  static bool assigns(std::string_view sign) {
+    return sign.ends_with('=') && sign != "==" && sign != "!=" && sign != "<=" && sign != ">=";
+  }
+  /// How often the word stands in the text, comments and strings included.
+  static size_t countOf(std::string_view text, std::string_view word) {
+    const auto isPart = [&](size_t at) {
+      return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+    };
+    size_t count = 0;
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+      count += (at > 0 && isPart(at - 1)) || isPart(at + word.size()) ? 0 : 1;
+    return count;
   }
 
   /// `name["key"]` of the text behind, as a field.

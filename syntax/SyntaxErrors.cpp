@@ -10,6 +10,7 @@
 #include "support/TextOrder.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignClass.h"
+#include "syntax/ForeignLists.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/SyntaxHelp.h"
@@ -171,6 +172,9 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       const size_t begin = reporter_.span(*t).begin;
       const ClassAsStruct known = classAsStruct(reporter_.text(), begin);
       std::vector<Edit> whole;
+      if (known.stopEnd > known.stopBegin)
+        d.note(reporter_.span(known.stopBegin, known.stopEnd),
+               "it is not rewritten because of this line: " + std::string(known.why));
       if (!known.text.empty()) {
         whole.push_back({reporter_.span(known.begin, known.end), known.text});
         reporter_.mendedWhole(whole[0].span);
@@ -181,6 +185,12 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
                  : "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
                    "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`",
              std::move(whole));
+      return;
+    }
+    if ((f->name == "def" || f->name == "lambda") && computesWithLists(reporter_.text(), reporter_.span(*t).begin)) {
+      d.help(
+          "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists: "
+          "`concat((a, b))` joins two");
       return;
     }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};

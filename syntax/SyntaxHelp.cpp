@@ -51,12 +51,16 @@ class Helper : private SyntaxView {
     if (!otherwise || otherwise->getType() != T::ELSE) return say(Form::Choice);
     ssize_t n = 2;
     while (ahead(n) != otherwise) ++n;
-    const Token* end = outside(
-        n + 1, [](size_t type) { return type == T::COMMA || type == T::IF || type == T::FOR || type == T::ELSE; });
-    if (end && end->getType() == T::IF)
+    const auto ends = [](size_t type) {
+      return type == T::COMMA || type == T::IF || type == T::FOR || type == T::ELSE;
+    };
+    const Token* end = outside(n + 1, ends);
+    if (end && end->getType() == T::IF) {
       if (auto devices = deviceChain()) return say(Form::DeviceChoice, *devices);
-    if (end && (end->getType() == T::IF || end->getType() == T::FOR || end->getType() == T::ELSE))
-      return say(Form::Choice);
+      // `a if c else b if d else e`: the rest is a choice of its own.
+      end = outside(n + 1, [](size_t type) { return type == T::COMMA || type == T::FOR; });
+    }
+    if (end && (end->getType() == T::FOR || end->getType() == T::ELSE)) return say(Form::Choice);
     const size_t begin = operandBegin(), stop = end ? span(*end).begin : p_.reporter.text().size();
     const std::string a = between(begin, span().begin), b = between(span(*otherwise).end, stop);
     const std::string c = between(span().end, span(*otherwise).begin);

@@ -31,9 +31,20 @@ class WordHelper : private WordView {
   std::vector<Edit> lambda() const {
     ssize_t n = 1;
     while (is(n, T::NAME) || is(n, T::COMMA)) ++n;
+    if (is(n, T::ASSIGN)) return withDefaults();
     if (!is(n, T::COLON)) return {};
     if (n == 1) return {{position(wordSpan().begin, span(*behindWord(1)).end), "||"}};
     return {{position(wordSpan().begin, span(*behindWord(1)).begin), "|"}, {span(*behindWord(n)), "|"}};
+  }
+
+  /// `f = lambda x, y=2: e` of the script is `fn f(x, y = 2) = e`.
+  std::vector<Edit> withDefaults() const {
+    const bool named = is(-1, T::ASSIGN) && is(-2, T::NAME) && (!behindWord(-3) || is(-3, T::NL));
+    if (!named || p_.reporter.position(span(*behindWord(-2)).begin).column != 1) return {};
+    const Token* colon = outside(at0_ + 1, [](size_t type) { return type == T::COLON; });
+    if (!colon || colon->getType() != T::COLON) return {};
+    const std::string parameters = between(wordSpan().end, span(*colon).begin);
+    return {{position(span(*behindWord(-2)).begin, span(*colon).end), "fn " + textOf(-2) + "(" + parameters + ") ="}};
   }
 
   std::vector<Edit> mutableName() const {

@@ -115,6 +115,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     d.help(update->text, update->edits);
   else if (auto part = partOfPair(context_, base, span, name))
     d.help(part->text, part->edits);
+  else if (settled.is(Kind::Tensor) && text == "data")
+    d.help("a tensor is its data", {{Span{span.file, span.begin - 1, span.end}, ""}});
   else if (settled.is(Kind::Tensor) && foreign && foreign->replacement.empty() && !foreign->help.empty() &&
            takesOne(text))
     d.help(std::string(foreign->help));  // `x.grad`

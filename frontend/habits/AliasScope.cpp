@@ -134,10 +134,24 @@ bool AliasScope::holdsTwice(const std::string& name) const {
   });
 }
 
+bool AliasScope::mayHold(const std::string& name, const NameSet& others, Span place) const {
+  const Bound* last = boundFor(name, place);
+  return others.contains(name) && (!last || (last->value && meet(sharedBy(*last->value), others)));
+}
+
 bool AliasScope::isReadAfter(const std::string& name, Span place) const {
   return std::ranges::any_of(names_, [&](const ast::Expr* e) {
     if (e->text != name || holds(place, e->span) || isTarget(e->span)) return false;
-    return e->span.begin >= place.end || inOneLoop(e->span, place);
+    return e->span.begin >= place.end || isReadNextTrip(*e, place);
+  });
+}
+
+bool AliasScope::isReadNextTrip(const ast::Expr& read, Span place) const {
+  if (all_.unread()) return true;
+  const Bound* last = boundFor(read.text, read.span);
+  return std::ranges::any_of(loops_, [&](Span l) {
+    const bool counts = std::ranges::any_of(bound_, [&](const Bound& b) { return b.name == read.text && b.span == l; });
+    return holds(l, read.span) && holds(l, place) && !counts && !(last && holds(l, last->span));
   });
 }
 
@@ -191,8 +205,9 @@ void AliasScope::add(const ast::Stmt& s) {
   if (s.kind == StmtKind::For && s.lo && !s.hi)
     for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, s.lo.get(), s.span});
   // Who writes `var b = a` means a copy.
-  if (s.kind == StmtKind::Let && s.value) bind(s.pattern, *s.value, s.span);
-  if (s.kind == StmtKind::Var)
+  const bool shares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && all_.variablesShare());
+  if (shares && s.value) bind(s.pattern, *s.value, s.span);
+  if (s.kind == StmtKind::Var && !shares)
     for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, nullptr, s.span});
   if (s.kind == StmtKind::Assign && s.target) assign(*s.target, s.value.get(), s);
   const bool calls = s.kind == StmtKind::Expr && s.value && s.value->kind == ExprKind::Call;
@@ -327,7 +342,8 @@ bool AliasScope::isOfView(const ast::Subscript& s) const {
   });
 }
 
-AliasFile::AliasFile(const ast::File& file) : file_(file), unread_(hasUnread(file)) {
+AliasFile::AliasFile(const ast::File& file, bool variablesShare)
+    : file_(file), unread_(hasUnread(file)), variablesShare_(variablesShare) {
   for (const ast::StmtPtr& s : file.statements) {
     if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
     if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);

@@ -37,6 +37,8 @@ class AliasScope {
   bool holdsTwice(const std::string& name) const;
   /// Whether something else than a parameter is the name's value at a place, whatever way leads there.
   bool isBoundFor(const std::string& name, Span place) const { return boundFor(name, place) != nullptr; }
+  /// Whether the name may have a part of the array that one of the others has, at a place.
+  bool mayHold(const std::string& name, const NameSet& others, Span place) const;
   /// Whether the name is read behind the place, or before it in the next trip of a loop.
   bool isReadAfter(const std::string& name, Span place) const;
   /// The names whose array an expression may give.
@@ -58,6 +60,8 @@ class AliasScope {
   void assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s);
   void addGiven(const ast::Expr& call, NameSet& names) const;
   bool isTarget(Span name) const;
+  /// Whether what reads a name before a place reads the same value behind it, in the next trip of a loop.
+  bool isReadNextTrip(const ast::Expr& read, Span place) const;
   bool inOneLoop(Span a, Span b) const;
   /// The last binding before a place that every way to it passes; null where there is none.
   const Bound* boundFor(const std::string& name, Span place) const;
@@ -79,11 +83,14 @@ class AliasScope {
 /// The scopes of a script, each made once, when it is asked for.
 class AliasFile {
  public:
-  explicit AliasFile(const ast::File& file);
+  /// What a variable starts from is a copy, unless `variablesShare`: in a script of Python the `var` is that of an
+  /// edit.
+  explicit AliasFile(const ast::File& file, bool variablesShare = false);
 
   const ast::File& file() const { return file_; }
   /// There are syntax errors: what stands in loops and functions is not known.
   bool unread() const { return unread_; }
+  bool variablesShare() const { return variablesShare_; }
   /// Whether the script declares a class, or a struct, of that name.
   bool isClass(const std::string& name) const { return classes_.contains(name); }
   AliasScope& scopeAt(Span part);
@@ -94,7 +101,7 @@ class AliasFile {
 
  private:
   const ast::File& file_;
-  const bool unread_;
+  const bool unread_, variablesShare_;
   int depth_ = 0;  ///< of functions that are looked through
   NameSet classes_;
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;

@@ -1,11 +1,15 @@
 #include "frontend/habits/Aliases.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <vector>
 
+#include "frontend/builtins/Builtins.h"
 #include "frontend/habits/AliasScope.h"
+#include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
 
@@ -16,35 +20,62 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
-/// The name that a caller of the function passes for one of the parameters and reads after the call.
-std::optional<std::string> readByCaller(AliasFile& all, const ast::Stmt& fn, const NameSet& aliases) {
-  std::optional<std::string> found;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (found || e.kind != ExprKind::Call || holds(fn.span, e.span)) return true;
+/// Who reads what a function changes after having passed it.
+class Callers {
+ public:
+  explicit Callers(AliasFile& all) : all_(all) {}
+
+  /// The name that a caller of the function, or a caller of that, passes for one of the parameters and reads after the
+  /// call.
+  std::optional<std::string> read(const ast::Stmt& fn, const NameSet& aliases) {
+    if (!seen_.insert(&fn).second) return std::nullopt;
+    std::optional<std::string> found;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if (found || e.kind != ExprKind::Call || holds(fn.span, e.span)) return true;
+      const AliasScope& scope = all_.scopeAt(e.span);
+      NameSet passed;
+      for (const ast::Expr* value : given(e, fn, aliases))
+        for (const std::string& n : value ? scope.sharedBy(*value) : NameSet())
+          passed.merge(scope.aliasesOf(n, e.span));
+      const ast::Stmt* s = placeIn(all_.file(), e.span).statement;
+      for (const std::string& other : passed)
+        if (!found && !(s && nameBound(*s) == other) && scope.isReadAfter(other, e.span)) found = other;
+      std::erase_if(passed, [&](const std::string& n) { return scope.isBoundFor(n, e.span); });
+      const ast::Stmt* around = scope.function();
+      if (!found && around && around->kind == StmtKind::Fn && !passed.empty()) found = read(*around, passed);
+      return true;
+    };
+    visitor.visit(all_.file());
+    return found;
+  }
+
+ private:
+  /// What a call passes for the parameters, if it is one of the function.
+  std::vector<const ast::Expr*> given(const ast::Expr& e, const ast::Stmt& fn, const NameSet& parameters) const {
     const ast::Expr& callee = *e.args[0];
     const bool method = callee.kind == ExprKind::Member;
-    if ((callee.kind != ExprKind::Name && !method) || callee.text != fn.name.text) return true;
-    const AliasScope& scope = all.scopeAt(e.span);
-    for (size_t i = 0; i < fn.params.size(); ++i) {
-      if (!aliases.contains(fn.params[i].name.text)) continue;
+    if (callee.kind != ExprKind::Name && !method) return {};
+    const bool byName = callee.text == fn.name.text;
+    // `m(x)` of a value, which `fn call(m, x)` is called for.
+    const bool ofValue = !byName && fn.name.text == "call" && !builtinRow(callee.text) &&
+                         all_.functions(callee.text).empty() && !changedByCall(e);
+    std::vector<const ast::Expr*> values;
+    for (size_t i = 0; (byName || ofValue) && i < fn.params.size(); ++i) {
+      if (!parameters.contains(fn.params[i].name.text)) continue;
       // `x.f(y)` passes `x` first, where `x` is no module.
-      std::vector<const ast::Expr*> given;
-      if (method && i == 0) given.push_back(callee.args[0].get());
-      if (method && i > 0 && i <= e.arguments.size()) given.push_back(e.arguments[i - 1].value.get());
-      if (i < e.arguments.size()) given.push_back(e.arguments[i].value.get());
+      if (byName && method && i == 0) values.push_back(callee.args[0].get());
+      if ((method || ofValue) && i > 0 && i <= e.arguments.size()) values.push_back(e.arguments[i - 1].value.get());
+      if (byName && i < e.arguments.size()) values.push_back(e.arguments[i].value.get());
       for (const ast::Argument& a : e.arguments)
-        if (a.name && a.name->text == fn.params[i].name.text) given.push_back(a.value.get());
-      for (const ast::Expr* value : given)
-        for (const std::string& n : value ? scope.sharedBy(*value) : NameSet())
-          for (const std::string& other : scope.aliasesOf(n, e.span))
-            if (!found && scope.isReadAfter(other, e.span)) found = other;
+        if (a.name && a.name->text == fn.params[i].name.text) values.push_back(a.value.get());
     }
-    return true;
-  };
-  visitor.visit(all.file());
-  return found;
-}
+    return values;
+  }
+
+  AliasFile& all_;
+  std::set<const ast::Stmt*> seen_;
+};
 
 std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span change) {
   const AliasScope& scope = all.scopeAt(change);
@@ -59,7 +90,7 @@ std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span
            p.otherwise->kind != ExprKind::Float;
   };
   if (fn && std::ranges::any_of(fn->params, isKept)) return name;
-  return fn && fn->kind == StmtKind::Fn ? readByCaller(all, *fn, aliases) : std::nullopt;
+  return fn && fn->kind == StmtKind::Fn ? Callers(all).read(*fn, aliases) : std::nullopt;
 }
 
 }  // namespace
@@ -83,30 +114,6 @@ bool hasUnread(const ast::File& file) {
   return found;
 }
 
-/// `F.relu(x, inplace=True)`.
-bool isAskedInPlace(const ast::Expr& call) {
-  return std::ranges::any_of(call.arguments, [](const ast::Argument& a) {
-    return a.name && a.name->text == "inplace" && a.value && (a.value->text == "True" || a.value->boolean);
-  });
-}
-
-std::optional<std::string> changedByLayer(const ast::File& file, const ast::Name& layer) {
-  AliasFile all(file);
-  std::optional<std::string> found;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (found || e.kind != ExprKind::Call || e.args[0]->text != layer.text || e.arguments.empty()) return true;
-    const ast::Expr* operand = e.arguments[0].value.get();
-    const ast::Stmt* s = placeIn(file, e.span).statement;
-    const bool same = s && s->value.get() == &e && operand && nameBound(*s) == operand->text;  // `x = act(x)`
-    if (operand && operand->kind == ExprKind::Name && !same && all.scopeAt(e.span).isReadAfter(operand->text, e.span))
-      found = operand->text;
-    return true;
-  };
-  visitor.visit(file);
-  return found;
-}
-
 const ast::Expr* changedByCall(const ast::Expr& call) {
   if (call.kind != ExprKind::Call || call.args[0]->kind != ExprKind::Member) return nullptr;
   const ast::Expr& callee = *call.args[0];
@@ -115,8 +122,9 @@ const ast::Expr* changedByCall(const ast::Expr& call) {
   const bool ofLibrary = head && (head->prefix || head->layer);
   const ast::Expr* operand = callee.args[0].get();
   if (ofLibrary && !call.arguments.empty()) {
+    const bool makesLayer = std::isupper(static_cast<unsigned char>(callee.text[0])) != 0;  // `nn.ReLU(True)`
     const auto isOperand = [&](const ast::Argument& a) {
-      return a.name ? a.name->text == "input" : &a == &call.arguments[0];
+      return !makesLayer && (a.name ? a.name->text == "input" : &a == &call.arguments[0]);
     };
     const auto given = std::ranges::find_if(call.arguments, isOperand);
     operand = given == call.arguments.end() ? nullptr : given->value.get();
@@ -151,11 +159,50 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
   AliasFile all(file);
   const AliasScope& scope = all.scopeAt(binding.span);
   for (const AliasScope::Changed& c : scope.changes()) {
-    if (c.name != binding.text) continue;
+    if (c.name != binding.text) {
+      // A variable would be a copy, which does not change with what it was bound to.
+      const bool shows = scope.mayHold(binding.text, scope.aliasesOf(c.name, c.span), c.span);
+      if (shows && scope.isReadAfter(binding.text, c.span)) return c.name;
+      continue;
+    }
     if (c.ofPart && scope.holdsTwice(c.name)) return c.name;
     if (auto other = aliasIn(all, c.name, c.span)) return other;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> readAfterChange(const ast::File& file, const std::string& name, const ast::Expr& call) {
+  AliasFile all(file, /*variablesShare=*/true);
+  const AliasScope& scope = all.scopeAt(call.span);
+  const ast::Stmt* s = placeIn(file, call.span).statement;
+  const bool rebinds = s && nameBound(*s) == name;  // `x = act(x)`
+  bool beside = false, isParameter = false;         // `x + act(x)` adds what has changed
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool target = rebinds && s->target.get() == &e;
+    beside = beside || (e.kind == ExprKind::Name && e.text == name && !holds(call.span, e.span) && !target);
+    if (e.kind == ExprKind::Lambda && holds(e.span, call.span))
+      isParameter = isParameter || std::ranges::any_of(e.params, [&](const ast::LambdaParam& p) {
+                      return namesOf(p.pattern).contains(name);
+                    });
+    return true;
+  };
+  if (s) visitor.visit(*s);
+  const ast::Stmt* loop = statementAround(file, call.span, {StmtKind::For, StmtKind::While});
+  bool renewed = !loop;
+  TreeVisitor bindings;
+  bindings.onStatement = [&](const ast::Stmt& b) {
+    renewed = renewed || (&b == loop && namesOf(b.pattern).contains(name)) ||
+              (&b != loop && boundBy(b).contains(name)) || nameBound(b) == name;
+  };
+  if (loop) bindings.visit(*loop);
+  if (beside || isParameter || !renewed || (!rebinds && scope.isReadAfter(name, call.span))) return name;
+  return aliasIn(all, name, call.span);
+}
+
+NameSet namesShared(const ast::File& file, const ast::Expr& value) {
+  AliasFile all(file, /*variablesShare=*/true);
+  return all.scopeAt(value.span).sharedBy(value);
 }
 
 std::string aliasHelp(const std::string& name, const std::string& other) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/habits/StatementNames.h"
 #include "support/SourceFile.h"
 #include "syntax/Ast.h"
 
@@ -25,10 +26,11 @@ bool hasUnread(const ast::File& file);
 /// What a call of PyTorch changes: `x` of `x.exp_()`, `torch.exp_(x)` and `F.relu(x, inplace=True)`; null for another
 /// expression.
 const ast::Expr* changedByCall(const ast::Expr& call);
-/// Whether a call says `inplace=True`.
-bool isAskedInPlace(const ast::Expr& call);
-/// A name that a layer which works in place, `act = nn.ReLU(inplace=True)`, changes where the script reads it later.
-std::optional<std::string> changedByLayer(const ast::File& file, const ast::Name& layer);
+/// The name that shows what a call changes in the value of `name`, its operand: one that is read behind the call,
+/// beside it or in the next trip of a loop; in doubt there is one.
+std::optional<std::string> readAfterChange(const ast::File& file, const std::string& name, const ast::Expr& call);
+/// The names whose array an expression may give.
+NameSet namesShared(const ast::File& file, const ast::Expr& value);
 /// What is said of the two names.
 std::string aliasHelp(const std::string& name, const std::string& other);
 

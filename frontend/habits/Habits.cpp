@@ -19,6 +19,7 @@
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
+#include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
 #include "frontend/habits/TrainingStep.h"
@@ -58,6 +59,7 @@ bool isTrained(const ast::File& file) {
 
 std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   if (auto loops = batchedLoops(context_, scopes_, call)) return loops;
+  if (auto changed = parameterLoop(context_, call)) return changed;
   if (auto training = unscaledTraining(context_, call)) return training;
   if (auto rate = scheduledRate(context_, call)) return rate;
   if (auto gradient = tupleOfGradient(context_, scopes_, call)) return gradient;
@@ -68,12 +70,18 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   const ast::Expr& callee = *call.args[0];
   const ast::File* file = context_.frame().unit->file;
   const bool method = callee.kind == ExprKind::Member;
-  if (method && callee.text == "append" && args && args->args.size() == 1) {
-    const auto known = appended(context_, call, args->args[0].value);
+  const bool inFront = args && args->args.size() == 2 && args->args[0].value.is(Val::Kind::Int) &&
+                       args->args[0].value.integer == 0;  // `xs.insert(0, x)`
+  if (method && ((callee.text == "append" && args && args->args.size() == 1) || (callee.text == "insert" && inFront))) {
+    const auto known = appended(context_, call, args->args.back().value);
     if (known)
       d.help(known->text, known->edits);
     else
       d.help(std::string(syntax::familiarName("append")->help));
+    return true;
+  }
+  if (const auto loaded = method ? loadedModel(call) : std::nullopt) {
+    d.help(loaded->text, loaded->edits);
     return true;
   }
   if (method && callee.text == "backward") {
@@ -111,6 +119,35 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   else
     d.help(known->help, translation.edits(*known));
   return true;
+}
+
+/// `b.load_state_dict(a.state_dict())` as `b = a`.
+std::optional<Help> Habits::loadedModel(const ast::Expr& call) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr& callee = *call.args[0];
+  if (!file || callee.text != "load_state_dict" || call.arguments.size() != 1 || !call.arguments[0].value)
+    return std::nullopt;
+  const auto isPlace = [](const ast::Expr& e) { return e.kind == ExprKind::Name || e.kind == ExprKind::Member; };
+  const ast::Expr& given = *call.arguments[0].value;
+  const bool asks = given.kind == ExprKind::Call && given.arguments.empty() && given.args[0]->text == "state_dict";
+  const ast::Expr& from = asks ? *given.args[0]->args[0] : given;
+  const ast::Expr& to = *callee.args[0];
+  const ast::Expr* root = rootOf(to);
+  const bool reads = given.kind == ExprKind::Call && given.args[0]->text == "load" && !given.arguments.empty() &&
+                     given.arguments[0].value && given.arguments[0].value->kind == ExprKind::String;
+  if ((!reads && !isPlace(from)) || !isPlace(to) || !root || besideOf(*file, call) != Beside::Statement)
+    return std::nullopt;
+  if (const auto other = aliasRead(*file, root->text, call.span)) return Help{aliasHelp(root->text, *other), {}};
+  const std::string model(context_.sources.text(to.span));
+  if (reads) {
+    std::string path(context_.sources.text(given.arguments[0].value->span));
+    for (const std::string_view ending : {".pt\"", ".pth\"", ".bin\""})
+      if (path.ends_with(ending)) path = path.substr(0, path.size() - ending.size()) + ".safetensors\"";
+    return Help{std::string(syntax::familiarName(callee.text)->help),
+                {{call.span, model + " = load(" + path + ", like: " + model + ")"}}};
+  }
+  return Help{"a model is a value: assign it",
+              {{call.span, model + " = " + std::string(context_.sources.text(from.span))}}};
 }
 
 /// `xs.append(x.copy())` as a whole, while it can be seen that the list holds copies.
@@ -167,6 +204,10 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   const bool tooFew = std::ssize(args.args) < std::ranges::count_if(row->signature.parameters(), isNeeded);
   const bool elsewhere = std::ranges::any_of(call.arguments, [](const ast::Argument& a) { return a.equals; });
   if (foreign == args.args.end() && !tooMany && !tooFew && !elsewhere) return false;
+  if (auto counted = countedFrom(context_, call)) {
+    context_.error(Code::E0204, args.args.back().span, "`enumerate` counts from 0").help(counted->text, counted->edits);
+    return true;
+  }
   Translation translation(context_, scopes_);
   const auto known = translation.calledOtherwise(call);
   if (!known) return false;
@@ -339,6 +380,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     name = other->replacement;
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
+  if (Translation(context_, scopes_).waits()) {
+    d.help("operations have no prefix");
+    return true;
+  }
   const syntax::Familiar* known = syntax::familiarName(name);
   const syntax::Familiar* part = partWithHelp(member);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));

@@ -47,6 +47,7 @@ class Habits {
   std::optional<Help> withItsUses(const ast::Expr& call);
   /// Says that there is no such operation, or which one is meant.
   void offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole);
+  std::optional<Help> loadedModel(const ast::Expr& call) const;
   /// What takes the place of `xs.append(x.copy())`, of which the copy would be written so.
   std::optional<Help> appendedCopy(const ast::Expr& copy, const std::string& written) const;
   /// Reports `"{}".format(x)`.

@@ -237,36 +237,75 @@ std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call) {
               {{call.span, "(" + name + rest + ", arg" + name + rest + ")"}}};
 }
 
+namespace {
+/// How a loop that fills a list counts its trips: how many there are, and which one it is; nothing for other loops.
+struct Trips {
+  std::string count, at, last;
+  std::vector<Edit> edits{};  ///< that give the trip a name
+};
+std::optional<Trips> tripsOf(Context& context, const ast::File& file, const ast::Stmt& loop, Span made) {
+  if (loop.kind != StmtKind::For || !loop.lo || loop.by) return std::nullopt;
+  if (loop.hi) {
+    const bool fromZero = loop.lo->kind == ExprKind::Int && loop.lo->integer == 0;
+    const std::string lo = asOperand(context, *loop.lo), hi = textOf(context, loop.hi->span);
+    if (loop.pattern.isTuple) return std::nullopt;
+    const std::string& i = loop.pattern.name.text;
+    return Trips{fromZero ? hi : hi + " - " + lo, fromZero ? i : i + " - " + lo,
+                 (loop.hi->kind == ExprKind::Int ? std::to_string(loop.hi->integer - 1)
+                                                 : asOperand(context, *loop.hi) + " - 1") +
+                     " - " + i};
+  }
+  // Over rows: they are counted beside, where what holds them means the same at the list.
+  const bool rows = loop.lo->kind == ExprKind::Name || loop.lo->kind == ExprKind::Array ||
+                    (loop.lo->kind == ExprKind::Call && loop.lo->args[0]->text == "flip");
+  if (!rows || loop.pattern.isTuple || !isSameAt(context.sources, file, *loop.lo, made)) return std::nullopt;
+  const std::string over = textOf(context, loop.lo->span);
+  std::string trip = "i";
+  for (const char* other : {"k", "trip"})
+    if (timesNamed(file, trip) > 0 || loop.pattern.name.text == trip) trip = other;
+  if (timesNamed(file, trip) > 0) return std::nullopt;
+  const std::string count =
+      loop.lo->kind == ExprKind::Array ? std::to_string(loop.lo->args.size()) : over + ".shape[0]";
+  return Trips{count,
+               trip,
+               count + " - 1 - " + trip,
+               {{loop.pattern.span, "(" + trip + ", " + loop.pattern.name.text + ")"},
+                {loop.lo->span, "enumerate(" + over + ")"}}};
+}
+}  // namespace
+
 std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value) {
   const ast::File* file = fileOf(context);
   const ast::Expr& list = *call.args[0]->args[0];
-  if (!file || list.kind != ExprKind::Name || call.arguments.size() != 1 || call.arguments[0].name) return std::nullopt;
+  const bool inFront = call.args[0]->text == "insert";
+  if (!file || list.kind != ExprKind::Name || call.arguments.size() != (inFront ? 2 : 1) || call.arguments[0].name)
+    return std::nullopt;
+  const ast::Expr& element = *call.arguments.back().value;
   const StatementPlace at = placeIn(*file, call.span);
   const ast::Stmt* loop = at.outer;
   const ast::Stmt* made = boundBefore(*file, list.text, call.span.begin);
-  const bool counts = loop && loop->kind == StmtKind::For && loop->lo && loop->hi && !loop->by &&
-                      !loop->pattern.isTuple && at.among == &loop->body.statements;
   const bool empty = made && made->value && made->value->kind == ExprKind::Array && made->value->args.empty();
-  if (!counts || !empty || at.statement->value.get() != &call || exitsOf(loop->body).any()) return std::nullopt;
+  if (!loop || at.among != &loop->body.statements || !empty || at.statement->value.get() != &call ||
+      exitsOf(loop->body).any())
+    return std::nullopt;
+  const auto trips = tripsOf(context, *file, *loop, made->span);
   const StatementPlace around = placeIn(*file, loop->span);
   const bool together =
       std::any_of(around.among->begin(), around.among->end(), [&](const ast::StmtPtr& s) { return s.get() == made; });
   size_t appends = 0;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
-    const bool other = e.kind == ExprKind::Member && e.text == "append" && e.args[0]->kind == ExprKind::Name &&
-                       e.args[0]->text == list.text;
+    const bool other = e.kind == ExprKind::Member && (e.text == "append" || e.text == "insert") &&
+                       e.args[0]->kind == ExprKind::Name && e.args[0]->text == list.text;
     appends += other ? 1 : 0;
     return true;
   };
   visitor.visit(*file);
-  if (!together || appends != 1) return std::nullopt;
+  if (!trips || !together || appends != 1) return std::nullopt;
   // What a list holds changes with the array that was appended; an element does not.
-  const ast::Expr* held = rootOf(*call.arguments[0].value);
+  const ast::Expr* held = rootOf(element);
   if (held && holdsArray(value) && isChangedInPlace(*file, *held)) return std::nullopt;
-  const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
-  const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
-  std::string shape = fromZero ? hi : hi + " - " + lo;
+  std::string shape = trips->count;
   ir::DType dtype = ir::DType::F32;
   if (value.is(Val::Kind::Tensor)) {
     dtype = value.tensor->type.dtype;
@@ -276,14 +315,29 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   } else if (!value.is(Val::Kind::Float)) {
     return std::nullopt;
   }
-  const std::string i = loop->pattern.name.text;
   std::vector<Edit> edits{
       {made->value->span,
        "zeros([" + shape + "]" + (dtype == ir::DType::F32 ? "" : ", dtype: " + std::string(ir::name(dtype))) + ")"},
-      {call.span,
-       list.text + "[" + (fromZero ? i : i + " - " + lo) + "] = " + textOf(context, call.arguments[0].value->span)}};
+      {call.span, list.text + "[" + (inFront ? trips->last : trips->at) + "] = " + textOf(context, element.span)}};
   if (made->kind == StmtKind::Let && made->keyword.valid()) edits.push_back({made->keyword, "var"});
+  edits.insert(edits.end(), trips->edits.begin(), trips->edits.end());
   return Help{"a tensor has its size from the start: set its elements", std::move(edits)};
+}
+
+std::optional<Help> countedFrom(Context& context, const ast::Expr& call) {
+  const ast::File* file = fileOf(context);
+  if (!file || call.args[0]->text != "enumerate" || call.arguments.size() != 2) return std::nullopt;
+  const ast::Argument& start = call.arguments[1];
+  const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For});
+  const bool counts = loop && loop->lo.get() == &call && loop->pattern.isTuple && loop->pattern.elements.size() == 2 &&
+                      !loop->pattern.elements[0].isTuple && !loop->body.statements.empty() && loop->body.statements[0];
+  if (!counts || (start.name && start.name->text != "start") || !isOfLiterals(*start.value)) return std::nullopt;
+  const std::string& i = loop->pattern.elements[0].name.text;
+  const Span first = loop->body.statements[0]->span;
+  const std::string text = "let " + i + " = " + i + " + " + textOf(context, start.value->span);
+  return Help{"`enumerate` counts from 0",
+              {{Span{call.span.file, call.arguments[0].span.end, start.span.end}, ""},
+               {Span{first.file, first.begin, first.begin}, text + "; "}}};
 }
 
 std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args) {

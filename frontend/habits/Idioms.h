@@ -36,6 +36,8 @@ std::optional<Help> partOfPair(Context& context, const Val& base, Span member, s
 std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call);
 /// `losses.append(v)` in a loop over a range as an element of a tensor that is made before it.
 std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value);
+/// `for i, x in enumerate(xs, start=1)` with the start added in the body.
+std::optional<Help> countedFrom(Context& context, const ast::Expr& call);
 /// `Point(1.0, 2.0)` as `Point { x: 1.0, y: 2.0 }`.
 std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args);
 /// `vmap(f)(t, u)` of trees as `map_leaves(f, t, u)`; `argument` is the place of one of them.

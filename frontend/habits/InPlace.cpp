@@ -6,6 +6,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
@@ -50,27 +51,13 @@ bool Translation::changesItsOperand(const ast::Expr& call, const Callee& callee)
   const std::string own = call.args[0]->args[0]->text + "." + std::string(callee.name);
   const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name) ||
                      !syntax::foreignCalls(own).empty();
-  return isPlace(*operand) && (isAskedInPlace(call) || !known);
+  return isAskedInPlace(call) || (isPlace(*operand) && !known);
 }
 
 /// Whether the script reads what a method changes behind the call, or in the next trip of its loop.
 bool Translation::readsAgain(const ast::Expr& call) const {
   const ast::File* file = context_.frame().unit->file;
-  const ast::Expr& changed = *changedByCall(call);
-  if (!file || changed.kind != ExprKind::Name) return false;
-  const ast::Stmt* s = placeIn(*file, call.span).statement;
-  if (s && s->value.get() == &call && nameBound(*s) == changed.text) return false;  // `x = F.relu(x, inplace=True)`
-  const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For, StmtKind::While});
-  const ast::Stmt* bound = boundBefore(*file, changed.text, call.span.begin);
-  if (loop && !(bound && bound->span.begin > loop->span.begin)) return true;
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ExprKind::Name && e.text == changed.text && e.span.begin >= call.span.end);
-    return true;
-  };
-  visitor.visit(*file);
-  return found;
+  return file && readBehindChange(*file, call, *changedByCall(call));
 }
 
 /// `let y = x.exp_()` as `x = exp(x); let y = x`, and `f(zeros([3]).fill_(1.0))` as the value.
@@ -82,7 +69,7 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
   const syntax::Familiar* known = syntax::familiarName(callee.name);
   const std::string help(known && !known->help.empty() ? known->help : kInPlace);
   TranslatedCall value{made, help, e.span};
-  if (!isPlace(receiver) || (receiver.kind == ExprKind::Name && !readsAgain(e))) return value;
+  if (!readsAgain(e)) return value;
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
   const bool whole = s && s->value.get() == &e && s->annotations.empty() &&

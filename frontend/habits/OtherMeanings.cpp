@@ -7,6 +7,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
 
@@ -62,7 +63,10 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
       bool all = true, any = false;
       TreeVisitor visitor;
       visitor.onStatement = [&](const ast::Stmt& s) {
-        if (s.kind == StmtKind::For && !s.pattern.isTuple && s.pattern.name.text == indices.text) any = true;
+        if (s.kind == StmtKind::For && namesOf(s.pattern).contains(indices.text)) {
+          any = true;
+          all = all && (!s.pattern.isTuple || mostDims(file, indices) == 0);
+        }
         if (nameBound(s) != indices.text || !s.value || isNamed(*s.value, indices.text)) return;
         any = true;
         all = all && (s.value->kind == ExprKind::Int || areDistinct(file, *s.value, seen));
@@ -106,6 +110,36 @@ Span readBehindLoop(const ast::File& file, const ast::Name& name) {
 }
 
 }  // namespace
+
+std::string nameOfLoops(const ast::File& file, Span range) {
+  const ast::Stmt* loop = statementAround(file, range, {StmtKind::For});
+  if (!loop || loop->pattern.isTuple || loop->pattern.name.text == "_") return "";
+  const std::string& name = loop->pattern.name.text;
+  const auto binds = [&](const ast::Stmt& s) {
+    return &s != loop && s.kind == StmtKind::For && namesOf(s.pattern).contains(name);
+  };
+  std::vector<std::pair<const ast::Stmt*, const ast::Stmt*>> nested;  // the outer one first
+  TreeVisitor around, inside;
+  around.within = loop->span;
+  around.onStatement = [&](const ast::Stmt& s) {
+    if (binds(s)) nested.emplace_back(&s, loop);
+  };
+  around.visit(file);
+  inside.onStatement = [&](const ast::Stmt& s) {
+    if (binds(s)) nested.emplace_back(loop, &s);
+  };
+  inside.visit(*loop);
+  bool read = false;
+  for (const auto& [outer, inner] : nested) {
+    TreeVisitor reads;
+    reads.onExpression = [&](const ast::Expr& e) {
+      read = read || (isNamed(e, name) && e.span.begin >= inner->span.end);
+      return true;
+    };
+    reads.visit(*outer);
+  }
+  return read ? name : "";
+}
 
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
   if (const Span whole = listOperation(file, name); whole.valid())

@@ -2,6 +2,7 @@
 // program that runs and gives other values.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "support/SourceFile.h"
@@ -16,6 +17,9 @@ struct OtherMeaning {
 
 /// Of what the assignment around `name`, which nothing declares, binds the name to, and of what is done with it.
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name);
+/// The name of the loop over `range` where a loop in it, or around it, has the same one and it is read in the outer
+/// loop behind the inner one; empty for others.
+std::string nameOfLoops(const ast::File& file, Span range);
 /// Of an update of the variable that is bound at `name`, which may add several values to one element.
 std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name);
 /// Of a change of the variable bound at `name` behind a lambda that reads it and has a name itself.

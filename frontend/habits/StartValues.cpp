@@ -21,6 +21,18 @@ std::string startOf(const ir::Type& t) {
   return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
 }
 
+std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* s = file && declared.file == file->source ? placeIn(*file, declared).statement : nullptr;
+  const bool starts = s && s->kind == StmtKind::Var && !s->pattern.isTuple && !s->type && s->value &&
+                      s->pattern.name.span.begin == declared.begin && s->value->kind == ExprKind::Int;
+  if (!starts) return std::nullopt;
+  const std::string zero(context.sources.text(s->value->span));
+  const bool isPlain = dtype == ir::DType::F32;
+  return Help{"a variable keeps its type: start from a float",
+              {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
+}
+
 std::optional<Help> extremeStart(Context& context, Span none) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, none).statement : nullptr;

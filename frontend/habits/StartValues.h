@@ -15,4 +15,7 @@ std::string startOf(const ir::Type& t);
 /// `best = None` of what keeps the least, or the greatest, of the values that it is compared with: an infinity instead.
 std::optional<Help> extremeStart(Context& context, Span none);
 
+/// `var r = 0` of what a loop makes a float, from where it is declared.
+std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype);
+
 }  // namespace tenc::frontend

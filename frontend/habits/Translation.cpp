@@ -9,6 +9,8 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
+#include "frontend/habits/InPlaceLayers.h"
+#include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -270,6 +272,12 @@ int Translation::rankOf(const ast::Expr& value) const {
     const Binding* local = scopes_.find(value.span);
     return local != nullptr ? rankOfValue(local->value) : -1;
   }
+  if (value.kind == ExprKind::Unary || (value.kind == ExprKind::Member && value.text == "T"))
+    return rankOf(*value.args[0]);
+  if (value.kind == ExprKind::Binary && value.text != "@" && value.text != "|>") {
+    const int a = rankOf(*value.args[0]), b = rankOf(*value.args[1]);
+    return a < 0 || b < 0 ? -1 : std::max(a, b);
+  }
   if (value.kind == ExprKind::Array || value.kind == ExprKind::Tuple) {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
     return part < 0 ? -1 : 1 + part;
@@ -281,6 +289,7 @@ int Translation::rankOf(const ast::Expr& value) const {
   if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);
   if (value.args[0]->kind != ExprKind::Name) return -1;
   if (value.args[0]->text == "arange" || value.args[0]->text == "linspace") return 1;
+  if (value.args[0]->text == "eye") return 2;
   const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
   const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
   const ast::Expr* shape = value.arguments[0].value.get();
@@ -344,6 +353,11 @@ std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const a
   return TranslatedCall{*text, help, e.span};
 }
 
+namespace {
+/// What PyTorch and NumPy call the first parameter of most of their functions.
+bool isFirstOperand(std::string_view name) { return name == "input" || name == "a" || name == "x"; }
+}  // namespace
+
 std::string Translation::renamed(const std::string& name, const Given& given) const {
   const BuiltinRow* row = builtinRow(name);
   const auto has = [&](std::string_view option) { return row != nullptr && row->signature.find(option) != nullptr; };
@@ -352,6 +366,7 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
   for (size_t i = 0; i < given.size(); ++i) {
     const ForeignArgument& a = given[i];
     std::string option = a.name;
+    if (row && !has(option) && isFirstOperand(option)) option.clear();
     const syntax::Familiar* known = option.empty() ? nullptr : syntax::familiarOption(option);
     if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
     if (known != nullptr && !has(option) && syntax::meansNothing(*known, a.text)) continue;
@@ -402,20 +417,23 @@ std::string assignedTransposed(const std::string& text) {
 }
 }  // namespace
 
+namespace {
+std::string inPlaceHelp(const std::string& read) {
+  const std::string what = read.empty() ? "what it is called with" : "`" + read + "`";
+  return "the layer changes " + what + ", which " + (read.empty() ? "may be" : "is") +
+         " read later: here it gives a new value, so bind that name again where the change is meant, and leave "
+         "`inplace` out where it is not";
+}
+}  // namespace
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   auto found = known(e);
   if (found) found->text = assignedTransposed(found->text);
   const ast::File* file = context_.frame().unit->file;
   const std::string name(found ? assignedIn(found->text) : "");
   if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
-  const ast::Stmt* made = found && file && isAskedInPlace(e) ? placeIn(*file, e.span).statement : nullptr;
-  if (made && made->value.get() == &e)
-    if (const auto read = changedByLayer(*file, ast::Name{nameBound(*made), e.span}))
-      return TranslatedCall{"",
-                            "the layer changes `" + *read +
-                                "`, which is read later: here it gives a new value, so bind `" + *read +
-                                "` again where that is meant",
-                            e.span};
+  if (found && file && makesInPlaceLayer(e))
+    if (const auto read = changedByLayer(*file, e)) return TranslatedCall{"", inPlaceHelp(*read), e.span};
   if (name.empty() || !file) return found;
   if (const auto other = aliasRead(*file, name, e.span)) return TranslatedCall{"", aliasHelp(name, *other), e.span};
   return found;
@@ -428,10 +446,17 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  const Given given = argumentsOf(e, callee->method);
+  Given given = argumentsOf(e, callee->method);
+  if (const auto option = callee->method ? std::nullopt : inPlaceArgument(e))
+    given.erase(given.begin() + static_cast<std::ptrdiff_t>(*option));
   const bool changed = changesItsOperand(e, *callee);
   if (changed && beside != Beside::Statement)
     if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;
+  if (const std::string both = beside == Beside::Range && file ? nameOfLoops(*file, e.span) : ""; !both.empty())
+    return TranslatedCall{"",
+                          "a loop has a name of its own, which ends with it; in Python `" + both +
+                              "` is then what the inner loop left: give it another",
+                          e.span};
   if (callee->name == "rearrange" && !callee->method)
     if (auto arranged = rearrangedCall(e)) return arranged;
   if (callee->name == "device" && !callee->method)
@@ -528,7 +553,9 @@ std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
   const Callee callee{e.args[0]->text, Form::Prefixed, true, Form::Torch};
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  for (const ForeignCall* row : syntax::foreignCalls(callee.name)) {
+  std::vector<const ForeignCall*> rows = syntax::foreignCalls("torch." + std::string(callee.name));
+  for (const ForeignCall* row : syntax::foreignCalls(callee.name)) rows.push_back(row);
+  for (const ForeignCall* row : rows) {
     if (row->form != Form::Torch) continue;
     if (auto found = byRow(*row, e, argumentsOf(e, true), beside)) return found;
   }

@@ -36,6 +36,9 @@ class Translation {
   std::optional<TranslatedCall> calledOtherwise(const ast::Expr& e);
   /// Of a method that PyTorch's tensors have in another meaning, as that library means it.
   std::optional<TranslatedCall> methodOfTorch(const ast::Expr& e);
+  /// Whether a statement that could not be read has what means something else elsewhere, so that the names of other
+  /// libraries must go on to be seen.
+  bool waits() const;
   /// The edit that puts the text in place of what it stands for, and those for modules that it needs; none without
   /// text.
   std::vector<Edit> edits(const TranslatedCall& call) const;

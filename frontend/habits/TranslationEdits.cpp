@@ -1,5 +1,7 @@
 // The edits that a translated call stands for: its text, the modules that it needs, and what its statement becomes.
+#include <algorithm>
 #include <cctype>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,11 +12,13 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
+#include "syntax/ForeignCalls.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -62,10 +66,53 @@ std::string withoutStrings(std::string_view text) {
 }
 }  // namespace
 
+namespace {
+/// The methods that PyTorch's tensors have in another meaning.
+const std::set<std::string, std::less<>>& methodsOfTorch() {
+  static const std::set<std::string, std::less<>> names = [] {
+    std::set<std::string, std::less<>> found;
+    for (const auto rows : {syntax::foreignOptionCalls(), syntax::foreignNumberCalls(), syntax::foreignTensorCalls(),
+                            syntax::foreignLayerCalls(), syntax::foreignFormulas()})
+      for (const syntax::ForeignCall& row : rows) {
+        std::string_view name = row.name();
+        if (name.starts_with("torch.")) name.remove_prefix(6);
+        if (row.form == syntax::ForeignCall::Form::Torch && name.find('.') == name.npos) found.emplace(name);
+      }
+    return found;
+  }();
+  return names;
+}
+
+/// Whether a text calls one of them.
+bool callsMethodOfTorch(std::string_view text) {
+  for (size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
+    size_t end = at + 1;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+    const bool called = end < text.size() && text[end] == '(';
+    if (called && methodsOfTorch().contains(text.substr(at + 1, end - at - 1))) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool Translation::waits() const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file || !hasUnread(*file)) return false;
+  bool found = hidesSum(*file, context_.sources) ||
+               std::ranges::any_of(file->lost, [](const std::string& name) { return methodsOfTorch().contains(name); });
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    found = found ||
+            (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(context_.sources.text(s.span)));
+  };
+  visitor.visit(*file);
+  return found;
+}
+
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
   const std::string& text = call.text;
-  if (text.empty()) return edits;
+  if (text.empty() || waits()) return edits;
   const Unit& unit = *context_.frame().unit;
   if (!call.readThrough.empty()) readThrough(call, edits);
   if (text == "-") {

@@ -22,6 +22,7 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/calls/Overloads.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -379,11 +380,20 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
       if (statement && instead) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
         const syntax::Familiar* known = syntax::familiarName(path);
+        if (hidesSum(*file, context_.sources)) {  // the import is needed to tell whose it is
+          d.help("operations have no prefix, and nothing is imported for them");
+          modules_[key] = nullptr;
+          return nullptr;
+        }
         const bool told = known && !known->help.empty() && !known->prefix && syntax::familiarCalls(path).empty();
-        d.help(!instead->empty() ? "write `" + *instead + "`"
-               : told            ? std::string(known->help)
-                                 : "operations have no prefix, and nothing is imported for them",
-               {instead->empty() ? gone : Edit{statement->span, *instead}});
+        std::vector<Edit> edits{instead->empty() ? gone : Edit{statement->span, *instead}};
+        std::string help = !instead->empty() ? "write `" + *instead + "`"
+                           : told            ? std::string(known->help)
+                                             : "operations have no prefix, and nothing is imported for them";
+        const std::vector<Edit> sums = sumsOfRows(context_.sources, *file, *statement);
+        if (!sums.empty()) help += "; Python's `sum` adds the rows of a matrix: `sum(m, axis: 0)`";
+        edits.insert(edits.end(), sums.begin(), sums.end());
+        d.help(help, std::move(edits));
         modules_[key] = nullptr;
         return nullptr;
       }

@@ -280,12 +280,37 @@ size_t timesBound(const ast::Stmt& block, const std::string& name) {
 }
 }  // namespace
 
+/// A variable before the loop that keeps what its trips are called by, for what reads it behind the loop.
+std::optional<Help> UnknownNames::leftByLoop(const ast::File& file, const ast::Stmt& loop, const ast::Stmt& block,
+                                             const std::string& name, const ir::Type& type) const {
+  const std::string now = name + "_";
+  const ast::Pattern* bound = loop.pattern.isTuple ? nullptr : &loop.pattern;
+  for (const ast::Pattern& p : loop.pattern.elements)
+    if (!p.isTuple && p.name.text == name) bound = &p;
+  const auto& body = loop.body.statements;
+  if (!bound || body.empty() || !body[0] || timesNamed(file, now) > 0) return std::nullopt;
+  const Span first = body[0]->span;
+  return Help{"a name ends with its loop: a variable before it keeps the last one",
+              {syntax::lineBefore(context_.sources, block.span, "var " + name + " = " + startOf(type)),
+               {bound->span.valid() ? bound->span : bound->name.span, now},
+               {Span{first.file, first.begin, first.begin}, name + " = " + now + "; "}}};
+}
+
 bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const {
   const Frame::Ended& ended = context_.frame().ended.find(name)->second;
   const ast::File* file = fileOf(context_);
   const ast::Stmt* binds = file && ended.span.file == use.file ? placeIn(*file, ended.span).statement : nullptr;
   if (!binds || ended.span.begin > use.begin) return false;
   const ast::Stmt* block = blockBefore(*file, *binds, use);
+  const bool counts = binds->kind == ast::Stmt::Kind::For && binds->lo && binds->pattern.isTuple &&
+                      binds->lo->kind == ast::Expr::Kind::Call && binds->lo->args[0]->text == "enumerate" &&
+                      binds->pattern.elements[0].name.text == name;
+  const std::optional<ir::Type> type = counts ? std::optional(ir::Type{ir::DType::I64, {}, {}}) : ended.type;
+  const bool loops = binds->kind == ast::Stmt::Kind::For && type;
+  if (const auto trips = loops ? leftByLoop(*file, *binds, *block, name, *type) : std::nullopt) {
+    d.help(trips->text, trips->edits);
+    return true;
+  }
   const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
   const bool assigns = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
                        !binds->type && binds->annotations.empty() && binds->keyword.valid() && ended.type;

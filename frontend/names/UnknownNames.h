@@ -44,6 +44,8 @@ class UnknownNames {
   void offerArguments(Diagnostics::Builder& d, const std::string& name, Span use);
   /// Adds that a name of a block that has ended is declared before the block, with the variable where that is known.
   bool offerBefore(Diagnostics::Builder& d, const std::string& name, Span use) const;
+  std::optional<Help> leftByLoop(const ast::File& file, const ast::Stmt& loop, const ast::Stmt& block,
+                                 const std::string& name, const ir::Type& type) const;
   /// Adds the path of what a module of the library declares, with its import; false where none does, or several do.
   bool offerModule(Diagnostics::Builder& d, std::string_view name, Span span) const;
   /// The statement that is nothing but the name; null for none.

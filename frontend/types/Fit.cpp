@@ -1,6 +1,7 @@
 // Values against types that are known.
 #include "frontend/Context.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/StartValues.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/Tensors.h"
@@ -18,6 +19,11 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
     const Code code = who.inRegion ? Code::E0209 : who.isDeclaration ? Code::E0207 : Code::E0202;
     auto d = context_.error(code, who.span, who.what + " is " + toString(t) + ", but this is " + describe(r));
     if (who.declared.valid()) d.note(who.declared, "its type comes from here");
+    const ir::DType* found = r.is(Kind::Tensor) ? &r.tensor->type.dtype : nullptr;
+    const bool isFloat = r.is(Kind::Float) || (found && ir::isFloat(*found) && r.tensor->type.rank() == 0);
+    if (code == Code::E0209 && isFloat && t.kind == Ty::Kind::Tensor && t.dtype && !ir::isFloat(*t.dtype))
+      if (auto start = floatStart(context_, who.declared, found ? *found : ir::DType::F32))
+        d.help(start->text, start->edits);
     if (code == Code::E0207 && who.declared.valid()) {
       if (auto anew = boundAnew(context_, who.span, who.declared)) d.help(anew->text, anew->edits);
     }

@@ -1,0 +1,20 @@
+// `sum(m)` of Python, which adds the rows of a matrix, where TL's adds all elements.
+#pragma once
+#include <vector>
+
+#include "support/Diagnostics.h"
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// Whether a call alone of `sum` stands in a statement that could not be read, or anywhere while imports could not:
+/// what shows that it is Python's has to stay until it is read.
+bool hidesSum(const ast::File& file, const SourceManager& sources);
+/// How many dims a value has at most, as the text tells: 0, 1, or 2 for more, and where it is not known.
+int mostDims(const ast::File& file, const ast::Expr& value);
+/// What makes calls of `sum` add rows, where they may have an operand of more than one dim, as the text tells: edits of
+/// the first import of a library of Python, as long as there is one.
+std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file, const ast::Stmt& import);
+
+}  // namespace tenc::frontend
