@@ -334,6 +334,12 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
 /// Takes over what an entry that ran has declared and computed.
 void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept,
                  const std::vector<KeptTensor>& results) {
+  const auto isBlock = [](const auto& s) {
+    return s->kind == ast::Stmt::Kind::Test || s->kind == ast::Stmt::Kind::Bench;
+  };
+  if (std::ranges::any_of(entry.statements, isBlock))
+    std::fputs("not run: `:save FILE` writes the session, whose blocks `tenc test FILE` and `tenc bench FILE` run\n",
+               stderr);
   for (auto& [name, reasons] : newWhy_)
     if (!name.empty()) why_[name] = std::move(reasons);
   for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
