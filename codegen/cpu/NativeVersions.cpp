@@ -214,11 +214,13 @@ void findAll(const ir::Region& region, std::vector<const ir::Op*>& found) {
 }  // namespace
 
 /// Whether no trip of a loop without others in it reads or writes what another one writes: of each tensor that it
-/// writes, all accesses have the variable, or as much more than it, as their index along one dim. LLVM cannot tell from
-/// places of memory (`a[i, j] -= a[k, j]`), and would test whether they overlap.
+/// writes, all accesses have the variable, or as much more than it, as their index along the last dim, and are in one
+/// row each. LLVM cannot tell from places of memory (`a[i, j] -= a[k, j]`), and would test whether they overlap. Where
+/// other dims change, it would take accesses of one trip at places some elements apart together, past others of that
+/// trip.
 bool NativeEmitter::areTripsApart(const ir::Op& loop) {
   struct Accesses {
-    std::vector<std::optional<int64_t>> ahead;  // by dim: how much more than the variable the index is
+    std::optional<int64_t> ahead;  // how much more than the variable the index of the last dim is
     bool writes = false;
   };
   const ir::Value* variable = loop.regions[0]->args[0].get();
@@ -234,25 +236,26 @@ bool NativeEmitter::areTripsApart(const ir::Op& loop) {
       continue;
     }
     if ((writes ? op->operand(1) : op->result())->type.rank() != 0) return false;
-    std::vector<std::optional<int64_t>> ahead(op->operand(0)->type.shape.size());
+    std::optional<int64_t> ahead;
+    bool inOneRow = true;
     const auto& axes = op->intsAttr("axes");
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto axis = static_cast<size_t>(axes[i]);
       const ir::Value* index = op->operand((writes ? 2 : 1) + i);
       const Range range = ranges_.of(index);
-      if (index->type.dtype != ir::DType::I64 || range.least < 0 || range.most >= op->operand(0)->type.shape[axis])
-        continue;  // it may count from the end
-      ahead[axis] = aheadOf(index, variable);
+      if (axis + 1 < op->operand(0)->type.shape.size())
+        inOneRow = inOneRow && (isOutside(index, loop) || ir::constantScalar(index));
+      else if (index->type.dtype == ir::DType::I64 && range.least >= 0 &&
+               range.most < op->operand(0)->type.shape[axis])  // else it may count from the end
+        ahead = aheadOf(index, variable);
     }
+    if (!inOneRow) ahead.reset();
     const auto [place, isNew] = tensors.try_emplace(carriedTensor(op->operand(0)), Accesses{ahead});
     place->second.writes = place->second.writes || writes;
-    for (size_t d = 0; d < ahead.size(); ++d)
-      if (place->second.ahead[d] != ahead[d]) place->second.ahead[d].reset();
+    if (place->second.ahead != ahead) place->second.ahead.reset();
   }
-  return std::ranges::all_of(tensors, [](const auto& tensor) {
-    const Accesses& all = tensor.second;
-    return !all.writes || std::ranges::any_of(all.ahead, [](const auto& ahead) { return ahead.has_value(); });
-  });
+  return std::ranges::all_of(
+      tensors, [](const auto& tensor) { return !tensor.second.writes || tensor.second.ahead.has_value(); });
 }
 
 /// Whether a place that is read in all trips is written where the loop's variable is the index `axis` of the read, and

@@ -162,7 +162,7 @@ class NativeProgram:
     def statement(self):
         r = self.r
         kinds = ["assign"] * 5 + ["write"] * 4 + ["if"] * 3 + ["let"] * 2 + ["swap", "leave", "cell", "walk"]
-        if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", "search", "record", "count", "steps", "local"]
+        if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", *["columns"] * (3 if self.tables() else 0), "search", "record", "count", "steps", "local"]
         if self.work <= 20: kinds += ["triangle", "triangle"]
         getattr(self, r.choice(kinds) + "_statement")()
 
@@ -388,6 +388,33 @@ class NativeProgram:
 
         self.put(f"for {i} in {way} {{ {'; '.join(body() for _ in range(r.choice([1, 1, 2, 3])))} }}")
 
+    def tables(self): return [n for n in self.updated() if len(self.arrays[n][1]) == 2 and self.arrays[n][0] != "bool"]
+
+    def columns_statement(self):
+        """A loop over rows of few columns, or columns of few rows, of an array, some of which are known only at run time."""
+        r = self.r
+        q = r.choice(self.tables())
+        t, (n, m) = self.arrays[q]
+        i = self.name("j")
+        down = r.random() < 0.7
+        length, others = (n, m) if down else (m, n)
+        lines = [str(r.randrange(others)), str(r.randrange(others)), f"min(max(z[{r.randrange(4)}], 0), {others - 1})", f"(z[{r.randrange(4)}] + 9) % {others}"]
+        far = r.choice([0, 0, 0, 1])
+
+        def place():
+            along = i + r.choice(["", f" + {far}", f" - {far}"] if far else [""])
+            return f"{q}[{along}, {r.choice(lines)}]" if down else f"{q}[{r.choice(lines)}, {along}]"
+
+        def body():
+            value = f"{place()} {r.choice('+-*')} {r.choice([place(), self.literal(t)])}"
+            sums = [s for s, of, may in self.scalars if of == t and may]
+            if sums and r.random() < 0.3: return f"{r.choice(sums)} += {value}"
+            return r.choice([f"{place()} = {value}", f"{place()} = {value}", f"{place()} {r.choice(['+=', '-='])} {place()}",
+                             f"if {place()} {r.choice(COMPARE)} {self.literal(t)} {{ {place()} = {value} }}"])
+
+        way = r.choice([f"{far}..{length - far}"] * 3 + [f"rev({far}..{length - far})", f"{far}..{length - far} by 2", f"{far}..min(z[3] * 9, {length - far})"])
+        self.put(f"for {i} in {way} {{ {'; '.join(body() for _ in range(r.choice([2, 3, 4])))} }}")
+
     def triangle_statement(self):
         """Loops whose bounds and indices depend on variables of those around, so that sums of them are in range."""
         r = self.r
@@ -448,12 +475,16 @@ class NativeProgram:
         self.arrays = {n: s for n, s in self.inputs.items() if n != "z"}
         if not any(len(s) == 1 and t != "bool" for t, s in self.arrays.values()): self.inputs["x9"] = self.arrays["x9"] = (r.choice(self.types), (8,))
         for k in range(r.randint(1, 3)):
-            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (40,), (100,)]) if k == 0 or r.random() < 0.8 else (5, 6)
+            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (40,), (100,)]) if k == 0 or r.random() < 0.7 else r.choice([(5, 6), (40, 2), (33, 3), (3, 40)])
             same = [a for a, s in self.inputs.items() if s == (t, shape)]
             name = f"q{k}"
             start = r.choice(same) if same and r.random() < 0.7 else r.choice([f"zeros({list(shape)}, dtype: {t})", f"full({list(shape)}, {self.literal(t)})"])
             self.put(f"var {name} = {start}")
             self.arrays[name] = (t, shape)
+        if r.random() < 0.3:
+            t, shape = r.choice(self.types), r.choice([(40, 2), (33, 3), (30, 4), (3, 40)])
+            self.put(f"var qt = reshape({t}(arange({shape[0] * shape[1]}) % 50), {list(shape)})")
+            self.arrays["qt"] = (t, shape)
         if r.random() < 0.4:
             n = r.randint(3, 8)
             self.put(f"var qi = {r.choice([f'zeros([{n}], dtype: i64)', f'arange({n})'])}")
