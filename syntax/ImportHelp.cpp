@@ -68,9 +68,11 @@ class ImportHelper : private WordView {
     std::vector<std::string> names;
     for (const Imported& i : imported) names.push_back(i.name);
     if (auto instead = importedInstead(module, names)) {
-      if (instead->empty() && sums(n)) *instead = "import " + module.substr(0, module.find('.'));
+      const bool ofPython = !all && std::ranges::find(names, "sum") == names.end();
+      if (instead->empty() && ofPython && sums(n)) *instead = "import " + module.substr(0, module.find('.'));
       std::vector<Edit> edits = replacedBy(whole, *instead);
-      startSums(n, edits);
+      if (ofPython) startSums(n, edits);
+      if (all && !prefixUses(module, {"sum", "sum"}, n, edits)) return {};
       for (const Imported& i : imported) {
         throughModule(module + "." + i.name, i.alias, n, edits);
         if (!prefixUses(module, i, n, edits)) return {};

@@ -84,6 +84,13 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     d.help(loaded->text, loaded->edits);
     return true;
   }
+  const ast::Stmt* holder =
+      method && callee.text == "state_dict" && file ? placeIn(*file, call.span).statement : nullptr;
+  if (holder && holder->value.get() == &call) {
+    d.help(
+        "what PyTorch gives here changes with the model; a model is a value here, so `saved = m` keeps what it is now");
+    return true;
+  }
   if (method && callee.text == "backward") {
     auto step = trainingStep(context_, call);
     if (!step) step = backwardStep(context_, call);

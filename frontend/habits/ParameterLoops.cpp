@@ -138,7 +138,11 @@ class ParameterLoop {
     if (sign != kSigns.end() && given.size() == 1 && (alpha.empty() || name == "add_" || name == "sub_"))
       return grouped(before) + " " + std::string(sign->sign) + " " + alpha + grouped(given[0]);
     if (!alpha.empty()) return "";
-    if (name == "copy_" && given.size() == 1) return given[0];
+    if (name == "copy_" && given.size() == 1) {
+      // What is copied takes the shape of the parameter, unless it has it.
+      const bool is = e.arguments[0].value && !parameterAt(*e.arguments[0].value).empty();
+      return is ? given[0] : "broadcast_to(" + given[0] + ", " + before + ".shape)";
+    }
     if (name == "lerp_" && given.size() == 2) return "lerp(" + before + ", " + given[0] + ", " + given[1] + ")";
     if (name == "clamp_" && given.size() == 2) return "clamp(" + before + ", " + given[0] + ", " + given[1] + ")";
     return "";

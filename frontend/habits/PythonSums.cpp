@@ -191,16 +191,64 @@ bool isForeignImport(const ast::Stmt& s) {
 }
 }  // namespace
 
+namespace {
+/// Whether a word stands in a text.
+bool namesWord(std::string_view text, std::string_view word) {
+  const auto isPart = [&](size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
+  return false;
+}
+
+/// Whether an import may bring a `sum`. Those of Python are not all statements of the tree.
+bool importsSum(std::string_view text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const bool imports = line.starts_with("from ") || line.starts_with("import ");
+    if (imports && (line.find('*') != line.npos || namesWord(line, "sum"))) return true;
+  }
+  return false;
+}
+
+/// Whether a statement makes `sum` another function.
+bool bindsSum(const ast::Stmt& s) {
+  return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") || nameBound(s) == "sum" ||
+         (s.kind == StmtKind::Assign && s.target && s.target->kind == ExprKind::Name && s.target->text == "sum");
+}
+
+/// Whether a call stands in a function that has a parameter of the name.
+bool isParameter(const ast::File& file, Span call) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const auto isSum = [](const ast::FnParam& p) { return p.name.text == "sum"; };
+    found = found || (s.kind == StmtKind::Fn && holds(s.span, call) && std::ranges::any_of(s.params, isSum));
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const auto isSum = [](const ast::LambdaParam& p) { return namesOf(p.pattern).contains("sum"); };
+    found = found || (e.kind == ExprKind::Lambda && holds(e.span, call) && std::ranges::any_of(e.params, isSum));
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+}  // namespace
+
 int mostDims(const ast::File& file, const ast::Expr& value) { return Ranks(file).of(value); }
 
 std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file, const ast::Stmt& import) {
   std::vector<Edit> edits;
-  bool own = false;
+  bool own = importsSum(sources.file(import.span.file).text());
   TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) { own = own || (s.kind == StmtKind::Fn && s.name.text == "sum"); };
+  visitor.onStatement = [&](const ast::Stmt& s) { own = own || bindsSum(s); };
   visitor.onExpression = [&](const ast::Expr& e) {
     const size_t count = isSum(e) ? e.arguments.size() : 0;
-    if (count == 0 || count > 2) return true;
+    if (count == 0 || count > 2 || isParameter(file, e.span)) return true;
     const ast::Argument& a = e.arguments[0];
     if (a.name || !a.value || a.rangeEnd) return true;
     const std::string axis = Ranks(file).of(*a.value) > 1 ? ", axis: 0" : "";

@@ -280,6 +280,29 @@ size_t timesBound(const ast::Stmt& block, const std::string& name) {
 }
 }  // namespace
 
+namespace {
+/// Whether a block binds the name anew, or assigns or changes what it holds.
+bool changesIn(const ast::Block& block, const std::string& name) {
+  bool changes = false;
+  const auto isOf = [&](const ast::Expr* root) {
+    return root && root->kind == ast::Expr::Kind::Name && root->text == name;
+  };
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    changes = changes || boundBy(s).contains(name) || nameBound(s) == name ||
+              (s.kind == ast::Stmt::Kind::Assign && s.target && isOf(rootOf(*s.target)));
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool method = e.kind == ast::Expr::Kind::Call && e.args[0]->kind == ast::Expr::Kind::Member;
+    changes = changes || (method && e.args[0]->text.ends_with("_") && isOf(rootOf(*e.args[0]->args[0])));
+    return true;
+  };
+  for (const auto& s : block.statements)
+    if (s) visitor.visit(*s);
+  return changes;
+}
+}  // namespace
+
 /// A variable before the loop that keeps what its trips are called by, for what reads it behind the loop.
 std::optional<Help> UnknownNames::leftByLoop(const ast::File& file, const ast::Stmt& loop, const ast::Stmt& block,
                                              const std::string& name, const ir::Type& type) const {
@@ -288,7 +311,8 @@ std::optional<Help> UnknownNames::leftByLoop(const ast::File& file, const ast::S
   for (const ast::Pattern& p : loop.pattern.elements)
     if (!p.isTuple && p.name.text == name) bound = &p;
   const auto& body = loop.body.statements;
-  if (!bound || body.empty() || !body[0] || timesNamed(file, now) > 0) return std::nullopt;
+  if (!bound || body.empty() || !body[0] || timesNamed(file, now) > 0 || changesIn(loop.body, name))
+    return std::nullopt;
   const Span first = body[0]->span;
   return Help{"a name ends with its loop: a variable before it keeps the last one",
               {syntax::lineBefore(context_.sources, block.span, "var " + name + " = " + startOf(type)),
