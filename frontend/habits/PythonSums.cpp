@@ -192,29 +192,6 @@ bool isForeignImport(const ast::Stmt& s) {
 }  // namespace
 
 namespace {
-/// Whether a word stands in a text.
-bool namesWord(std::string_view text, std::string_view word) {
-  const auto isPart = [&](size_t at) {
-    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
-  };
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
-    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
-  return false;
-}
-
-/// Whether an import may bring a `sum`. Those of Python are not all statements of the tree.
-bool importsSum(std::string_view text) {
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    const bool imports = line.starts_with("from ") || line.starts_with("import ");
-    if (imports && (line.find('*') != line.npos || namesWord(line, "sum"))) return true;
-  }
-  return false;
-}
-
 /// Whether a statement makes `sum` another function.
 bool bindsSum(const ast::Stmt& s) {
   return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") || nameBound(s) == "sum" ||
@@ -243,7 +220,7 @@ int mostDims(const ast::File& file, const ast::Expr& value) { return Ranks(file)
 
 std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file, const ast::Stmt& import) {
   std::vector<Edit> edits;
-  bool own = importsSum(sources.file(import.span.file).text());
+  bool own = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) { own = own || bindsSum(s); };
   visitor.onExpression = [&](const ast::Expr& e) {
