@@ -300,7 +300,8 @@ constexpr Familiar kNames[] = {
      .ofNetwork = true},
     {.name = "state_dict",
      .help = "a model is a tree: `save(\"m.safetensors\", m)` writes all its parameters",
-     .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}},
+     .calls =
+         {{{.operands = 1, .pattern = "#1", .form = kMethod, .example = "let x = ones([2])\nprint(x.state_dict())\n"}}},
      .ofNetwork = true},
     {.name = "load_state_dict",
      .help = "a model is read like one that is there, `m = load(\"m.safetensors\", like: m)`, or with its type: `let "

@@ -199,7 +199,7 @@ std::optional<int64_t> aheadOf(const ir::Value* index, const ir::Value* variable
   if (op == nullptr || (op->kind != OpKind::Add && op->kind != OpKind::Sub)) return std::nullopt;
   const size_t constant = op->kind == OpKind::Add && op->operand(1) == variable ? 0 : 1;
   const auto by = ir::constantInt(op->operand(constant));
-  if (!by || op->operand(1 - constant) != variable) return std::nullopt;
+  if (!by || *by == std::numeric_limits<int64_t>::min() || op->operand(1 - constant) != variable) return std::nullopt;
   return op->kind == OpKind::Add ? *by : -*by;
 }
 
