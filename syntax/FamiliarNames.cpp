@@ -461,8 +461,7 @@ constexpr Familiar kNames[] = {
              "log(sigma) - 0.5 * log(2.0 * pi)`"},
     {.name = "Bernoulli",
      .help = "`bernoulli(p, p.shape)` draws; the logarithm of a probability is `-nn.bce_with_logits(x, a, reduction: "
-             "\"none\")` "
-             "of logits"},
+             "\"none\")` of logits"},
     {.name = "Uniform", .help = kDistributions},
     {.name = "MultivariateNormal", .help = kDistributions},
     {.name = "utils", .help = "`optim.clip(g, 1.0)` clips gradients, `nn.size(m)` counts what a model holds"},

@@ -25,22 +25,26 @@ bool isOption(std::string_view s) {
   return number && std::ranges::all_of(s, [](char c) { return isDigit(c) || c == '.' || c == 'e' || c == '-'; });
 }
 
+/// What functions of libraries are read through.
+bool isOfLibrary(std::string_view path) {
+  constexpr std::array kRoots = std::to_array<std::string_view>({"torch", "np", "numpy", "jnp", "F"});
+  return std::ranges::find(kRoots, wordAt(path)) != kRoots.end();
+}
+
 /// Whether a call of a library gives a tensor, and no layer: `torch.zeros(3)`, but neither `nn.Linear(2, 3)` nor
 /// `nn.Parameter(torch.zeros(3))`.
 bool isTensor(std::string_view s) {
-  constexpr std::array kRoots = std::to_array<std::string_view>({"torch", "np", "numpy", "jnp", "F"});
   const std::string_view path = s.substr(0, s.find('('));
   const size_t point = path.rfind('.');
   if (path.size() == s.size() || point == path.npos) return false;
   const bool layer = std::isupper(static_cast<unsigned char>(path[std::min(point + 1, path.size() - 1)])) != 0;
-  return !layer && std::ranges::find(kRoots, wordAt(path)) != kRoots.end();
+  return !layer && isOfLibrary(path);
 }
 
 /// `F.relu`, which is called later.
 bool isFunctionOfLibrary(std::string_view s) {
-  constexpr std::array kRoots = std::to_array<std::string_view>({"torch", "np", "numpy", "jnp", "F"});
   const bool path = std::ranges::all_of(s, [](char c) { return isWordPart(c) || c == '.'; });
-  return path && s.find('.') != s.npos && std::ranges::find(kRoots, wordAt(s)) != kRoots.end();
+  return path && s.find('.') != s.npos && isOfLibrary(s);
 }
 
 /// The bracket that closes the one at `open`, or the end.

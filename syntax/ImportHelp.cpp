@@ -265,9 +265,6 @@ class ImportHelper : private WordView {
       const bool assigned = target_ && depth_ == 0 && !is(n + 1, T::LPAREN) && !is(n + 1, T::LBRACK);
       // A default is no parameter: what it stands behind is.
       const bool parameter = (inHead_ || inLambda_) && !is(n - 1, T::ASSIGN);
-      if (getenv("DBG"))
-        fprintf(stderr, "%zd %s depth %d target %d head %d lam %d for %d next %zd\n", n, word.c_str(), depth_, target_,
-                inHead_, inLambda_, inFor_, next_);
       if (is(n, T::NAME) && (declared || assigned || parameter || inFor_)) bound_.insert(n);
     }
     bool isSign(ssize_t n) const {

@@ -284,7 +284,8 @@ class StatementHelper : private SyntaxView {
                                 : v == T::TRUE || v == T::FALSE ? "bool"
                                 : v == T::STRING                ? "str"
                                                                 : "";
-      if (!isName || dtype.empty()) return std::nullopt;
+      if (!isName || dtype.empty() || std::ranges::find(entries, word, &Entry::key) != entries.end())
+        return std::nullopt;
       entries.push_back({word, dtype, (negative ? "-" : "") + value->getText()});
       if (behind->getType() == T::RBRACE) {
         close = behind;
@@ -296,6 +297,7 @@ class StatementHelper : private SyntaxView {
     const Span whole = position(statement, span(*close).end);
     if (auto constants = asConstants(name, entries, whole, indexOf(close) + 1))
       return made(Form::Dictionary, std::move(*constants));
+    if (p_.reporter.position(statement).column != 1) return std::nullopt;  // a struct is declared by the script
     std::string declared, built;
     std::vector<std::string> keys;
     for (const Entry& e : entries) {

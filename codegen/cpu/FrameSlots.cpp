@@ -49,7 +49,7 @@ class Slots {
   Slots(llvm::AllocaInst& memory, const llvm::DataLayout& layout) : memory_(memory), layout_(layout) {}
 
   /// Whether all that is done with the memory is known, and some vector lies across two slots.
-  bool pay(int64_t registerBytes) {
+  bool pays(int64_t registerBytes) {
     const auto size = memory_.getAllocationSize(layout_);
     if (!size || size->isScalable() || !uses(memory_, 0) || element_ == nullptr) return false;
     const int64_t bytes = bytesOf(element_), slot = lanes_ * bytes, all = static_cast<int64_t>(size->getFixedValue());
@@ -71,6 +71,8 @@ class Slots {
 
  private:
   int64_t bytesOf(llvm::Type* t) const { return static_cast<int64_t>(layout_.getTypeStoreSize(t).getFixedValue()); }
+
+  /// Notes all that is done with an address; false where that is not known.
   bool uses(llvm::Value& address, int64_t offset) {
     for (llvm::Use& use : address.uses()) {
       auto* user = llvm::cast<llvm::Instruction>(use.getUser());
@@ -90,14 +92,19 @@ class Slots {
     return true;
   }
 
+  /// A mask each of whose lanes is known; null for others.
+  static llvm::Constant* constantMask(llvm::Value* mask) {
+    return llvm::isa<llvm::ConstantExpr>(mask) ? nullptr : llvm::dyn_cast<llvm::Constant>(mask);
+  }
+
   bool intrinsic(llvm::IntrinsicInst& call, const llvm::Use& use, int64_t offset) {
     switch (call.getIntrinsicID()) {
       case llvm::Intrinsic::masked_load: {
-        auto* mask = llvm::dyn_cast<llvm::Constant>(call.getArgOperand(2));
+        auto* mask = constantMask(call.getArgOperand(2));
         return mask != nullptr && take({&call, call.getType(), offset, 1, mask});
       }
       case llvm::Intrinsic::masked_store: {
-        auto* mask = llvm::dyn_cast<llvm::Constant>(call.getArgOperand(3));
+        auto* mask = constantMask(call.getArgOperand(3));
         return mask != nullptr && take({&call, call.getArgOperand(0)->getType(), offset, 1, mask});
       }
       // LLVM cuts these where slots begin.
@@ -196,7 +203,7 @@ void useSlots(llvm::Function& f) {
     if (auto* a = llvm::dyn_cast<llvm::AllocaInst>(&i)) memory.push_back(a);
   for (llvm::AllocaInst* a : memory) {
     Slots slots(*a, f.getParent()->getDataLayout());
-    if (slots.pay(vectorUnit(*f.getParent()).registerBytes)) slots.use();
+    if (slots.pays(vectorUnit(*f.getParent()).registerBytes)) slots.use();
   }
 }
 

@@ -243,8 +243,7 @@ constexpr BuiltinRow kRows[] = {
     {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
     {"take_along_axis(x, i; axis: -1, classes: false)",
      "For each element of i, the element of x at that index along the axis; with `classes`, the elements of i are "
-     "class "
-     "numbers, and a negative one is none.",
+     "class numbers, and a negative one is none.",
      takeAlong},
     {"gather(x, i; axis: -1)", "Elements of x at indices along an axis, of the index's shape.", gather},
     {"scatter(x, i, u; axis: 0, reduce: \"set\", include_self: true)",

@@ -150,9 +150,6 @@ class Ranks {
   std::map<std::string, int> names_;
 };
 
-}  // namespace
-
-namespace {
 bool callsSum(std::string_view text) {
   constexpr std::string_view kCall = "sum(";
   for (size_t at = text.find(kCall); at != text.npos; at = text.find(kCall, at + 1)) {
@@ -189,13 +186,11 @@ bool isForeignImport(const ast::Stmt& s) {
   for (const ast::Name& part : s.path) path += (path.empty() ? "" : ".") + part.text;
   return s.kind == StmtKind::Import && syntax::importedInstead(path, {}).has_value();
 }
-}  // namespace
 
-namespace {
 /// Whether a statement makes `sum` another function.
 bool bindsSum(const ast::Stmt& s) {
-  return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") || nameBound(s) == "sum" ||
-         (s.kind == StmtKind::Assign && s.target && s.target->kind == ExprKind::Name && s.target->text == "sum");
+  return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") ||
+         (s.kind == StmtKind::For && namesOf(s.pattern).contains("sum")) || assignedBy(s).contains("sum");
 }
 
 /// Whether a call stands in a function that has a parameter of the name.

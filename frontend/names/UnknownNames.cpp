@@ -230,18 +230,7 @@ namespace {
 /// Whether the function around a use assigns to one of the names.
 bool changesOneOf(const ast::File& file, Span use, const std::set<std::string, std::less<>>& names) {
   const ast::Stmt* fn = statementAround(file, use, {ast::Stmt::Kind::Fn});
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    if (s.kind != ast::Stmt::Kind::Assign || !s.target) return;
-    const ast::Expr* root = s.target.get();
-    while (root->kind == ast::Expr::Kind::Index || root->kind == ast::Expr::Kind::Member) root = root->args[0].get();
-    found = found || names.contains(root->text);
-    if (root->kind == ast::Expr::Kind::Tuple)
-      found = found || std::ranges::any_of(root->args, [&](const auto& part) { return names.contains(part->text); });
-  };
-  if (fn) visitor.visit(*fn);
-  return found;
+  return fn && std::ranges::any_of(assignedBy(*fn), [&](const std::string& name) { return names.contains(name); });
 }
 }  // namespace
 
@@ -284,17 +273,15 @@ namespace {
 /// Whether a block binds the name anew, or assigns or changes what it holds.
 bool changesIn(const ast::Block& block, const std::string& name) {
   bool changes = false;
-  const auto isOf = [&](const ast::Expr* root) {
-    return root && root->kind == ast::Expr::Kind::Name && root->text == name;
-  };
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
-    changes = changes || boundBy(s).contains(name) || nameBound(s) == name ||
-              (s.kind == ast::Stmt::Kind::Assign && s.target && isOf(rootOf(*s.target)));
+    changes = changes || boundBy(s).contains(name) || assignedBy(s).contains(name) ||
+              (s.kind == ast::Stmt::Kind::For && namesOf(s.pattern).contains(name));
   };
   visitor.onExpression = [&](const ast::Expr& e) {
-    const bool method = e.kind == ast::Expr::Kind::Call && e.args[0]->kind == ast::Expr::Kind::Member;
-    changes = changes || (method && e.args[0]->text.ends_with("_") && isOf(rootOf(*e.args[0]->args[0])));
+    const ast::Expr* changed = changedByCall(e);
+    const ast::Expr* root = changed ? rootOf(*changed) : nullptr;
+    changes = changes || (root && root->text == name);
     return true;
   };
   for (const auto& s : block.statements)
