@@ -43,6 +43,7 @@ class Collection {
     if (isRoutine && target->routineCode(op) != RoutineCode::Kernel) return;
     // Elsewhere the runtime may check that something was put where a kernel works.
     const bool onHost = device == ir::DeviceTable::kHost;
+    if (onHost && isOverwritten(op)) return;  // it does not run
     Kernel k =
         isRoutine ? buildRoutine(op) : buildKernel(op, target->traits(), onHost ? overwrittenPart(op) : std::nullopt);
     if (!k.error.empty()) {

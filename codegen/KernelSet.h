@@ -26,8 +26,9 @@ struct KernelSet {
   std::vector<Kernel> kernels;  ///< those that differ in code, in what they are bound to or in where they may stop
   std::vector<KernelCode> codes;
   std::vector<uint32_t> codeOf;                      ///< by kernel: an index into `codes`
-  std::unordered_map<const ir::Op*, uint32_t> ofOp;  ///< by fused op, or routine: an index into `kernels`
+  std::unordered_map<const ir::Op*, uint32_t> ofOp;  ///< by fused op that runs, or routine: an index into `kernels`
 
+  bool hasKernel(const ir::Op& op) const { return ofOp.contains(&op); }
   const Kernel& kernel(const ir::Op& fused) const { return kernels[ofOp.at(&fused)]; }
   const KernelNeeds& needs(const ir::Op& fused) const { return codes[codeOf[ofOp.at(&fused)]].needs; }
 };

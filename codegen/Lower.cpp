@@ -122,7 +122,9 @@ class Lowering {
       case OpKind::Constant: return constant(op);
       case OpKind::Reshape:
       case OpKind::Slice: return;  // views
-      case OpKind::Fused: return launch(op, steps);
+      case OpKind::Fused:
+        if (out_.kernels.hasKernel(op)) launch(op, steps);
+        return;
       case OpKind::Transfer: return transfer(op, steps);
       case OpKind::For:
       case OpKind::While:
@@ -136,7 +138,7 @@ class Lowering {
       }
       default:
         if (!op.has(ir::Trait::Library)) return effect(op, steps);
-        return out_.kernels.ofOp.contains(&op) ? launch(op, steps) : library(op, steps);
+        return out_.kernels.hasKernel(op) ? launch(op, steps) : library(op, steps);
     }
   }
 
@@ -214,7 +216,7 @@ class Lowering {
     }
     parameters_[index] = std::move(parameters);
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
-    if (!onHost || !isOverwritten(op)) steps.push_back({std::move(s)});
+    steps.push_back({std::move(s)});
   }
 
   void transfer(const Op& op, abi::Block& steps) {

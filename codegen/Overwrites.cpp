@@ -134,6 +134,15 @@ class Nest {
   std::vector<Counter> loops_;  ///< the outermost first
 };
 
+/// Whether a region may stop the program, or not come to an end.
+bool mayStop(const ir::Region& region) {
+  return std::ranges::any_of(region.ops, [](const auto& op) {
+    const bool mayStand = op->kind == OpKind::For && ir::constantInt(op->operand(2)).value_or(0) == 0;
+    return op->has(ir::Trait::CanFault) || op->kind == OpKind::While || mayStand ||
+           std::ranges::any_of(op->regions, [](const auto& inner) { return mayStop(*inner); });
+  });
+}
+
 bool isAll(const Box& box, const ir::Type& t) {
   return std::ranges::all_of(box.lo, [](int64_t lo) { return lo == 0; }) && std::ranges::equal(box.hi, t.shape);
 }
@@ -160,8 +169,7 @@ std::optional<Box> overwrittenPart(const Op& fused, size_t operand) {
 
 std::optional<Box> overwrittenPart(const Op& fused) {
   if (fused.kind != OpKind::Fused || fused.results.empty()) return std::nullopt;
-  const auto& ops = fused.regions[0]->ops;
-  if (std::ranges::any_of(ops, [](const auto& op) { return op->has(ir::Trait::CanFault); })) return std::nullopt;
+  if (mayStop(*fused.regions[0])) return std::nullopt;
   std::optional<Box> all;
   for (const auto& result : fused.results) {
     if (result->uses.size() != 1 || result->type.shape != fused.result()->type.shape) return std::nullopt;

@@ -162,7 +162,7 @@ void Storage::number(const Region& r) {
 }
 
 bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
-  if (op.kind != OpKind::Fused) return false;
+  if (op.kind != OpKind::Fused || !kernels_.hasKernel(op)) return false;
   const Kernel& k = kernels_.kernel(op);
   const auto updated = [&](size_t i) -> const Value* {
     for (size_t b = 0; b < k.bufferOperand.size(); ++b)

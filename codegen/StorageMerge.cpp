@@ -42,6 +42,7 @@ bool isLittle(const Kernel& update, const ir::Type& of) {
 void Storage::mergeUpdates(const Region& r) {
   for (const auto& op : r.ops) {
     if (op->kind == OpKind::Fused) {
+      if (!kernels_.hasKernel(*op)) continue;
       const Kernel& k = kernels_.kernel(*op);
       for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
         if (k.bufferOperand[b] < 0 || k.bufferResult[b] < 0) continue;

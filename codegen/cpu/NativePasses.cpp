@@ -145,6 +145,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   llvm::FunctionPassManager unrolling;
   unroll(unrolling);
   unrolling.run(f, analyses.functions);
+  if (writeFills(f, analyses.functions)) analyses.functions.clear();
   prepareLoops(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);

@@ -25,6 +25,9 @@ void keepRowsApart(llvm::Function& f);
 bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
+/// Of optimiseNative (NativeFills.cpp). Loops that fill a row become vectors and a rest of any length without a loop.
+/// Whether there were any.
+bool writeFills(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Marks a vectorised loop, and what is left of it, whose arrays may overlap.
 inline constexpr const char* kMayOverlap = "tenc.may-overlap";
 /// Of optimiseNative (NativeCarried.cpp).

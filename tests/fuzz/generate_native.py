@@ -162,7 +162,7 @@ class NativeProgram:
     def statement(self):
         r = self.r
         kinds = ["assign"] * 5 + ["write"] * 4 + ["if"] * 3 + ["let"] * 2 + ["swap", "leave", "cell", "walk"]
-        if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", *["columns"] * (3 if self.tables() else 0), "search", "record", "count", "steps", "local"]
+        if self.loops < 3 and self.work <= 300: kinds += ["loop"] * 3 + ["until"] * 2 + ["rows", "rows", *["columns"] * (3 if self.tables() else 0), "search", "record", "count", "steps", "fill", "local"]
         if self.work <= 20: kinds += ["triangle", "triangle"]
         getattr(self, r.choice(kinds) + "_statement")()
 
@@ -254,6 +254,27 @@ class NativeProgram:
         self.put(f"var {j} = {start}")
         self.put(f"while {j} < {limit}{r.choice(['', f' and {j} >= 0'])} {{ {q}[{j}] = {self.value(t, 1)}; {j} += {by} }}")
         self.scalars.append((j, "i64", True))
+
+    def fill_statement(self):
+        """One value at places that follow each other, as many as is known when it runs."""
+        r = self.r
+        q = r.choice(self.updated())
+        t, shape = self.arrays[q]
+        *rows, n = shape
+        v, k = r.choice(self.known("i64")), self.name("j")
+        value = self.literal(t) if t == "bool" else r.choice(self.known(t) or [self.literal(t)])
+        most = v if r.random() < self.risk else r.choice([f"min({v}, {n})", f"(z[1] * {r.randint(1, 40)} + z[3]) % {n + 1}", f"abs({v} % {n + 1})"])
+        row = "".join(self.index(m) + ", " for m in rows)
+        c = r.random()
+        if c < 0.4:
+            at = self.name("k")
+            self.put(f"var {at} = {r.choice(['0', f'min({v}, 1)', f'z[0] % {n}'])}")
+            self.put(f"for {k} in 0..min({most}, {n} - max({at}, 0)) {{ {q}[{row}{at}] = {value}; {at} += 1 }}")
+            return self.scalars.append((at, "i64", True))
+        if c < 0.7: self.put(f"for {k} in {r.choice(['0', '1', 'z[0]', f'max({v}, 0)'])}..{most} {{ {q}[{row}{k}] = {value} }}")
+        elif c < 0.8: self.put(f"for {k} in 0..{most} {{ {q}[{row}{n - 1} - {k}] = {value} }}")
+        elif c < 0.9: self.put(f"for {k} in rev(0..{most}) {{ {q}[{row}{k}] = {value} }}")
+        else: self.put(f"for {k} in 0..{most} by {r.choice([2, 3])} {{ {q}[{row}{k}] = {value} }}")
 
     def local_statement(self):
         """An array of the trip's own."""
@@ -475,7 +496,7 @@ class NativeProgram:
         self.arrays = {n: s for n, s in self.inputs.items() if n != "z"}
         if not any(len(s) == 1 and t != "bool" for t, s in self.arrays.values()): self.inputs["x9"] = self.arrays["x9"] = (r.choice(self.types), (8,))
         for k in range(r.randint(1, 3)):
-            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (40,), (100,)]) if k == 0 or r.random() < 0.7 else r.choice([(5, 6), (40, 2), (33, 3), (3, 40)])
+            t, shape = r.choice(self.types), r.choice([(4,), (8,), (9,), (40,), (100,), (300,)]) if k == 0 or r.random() < 0.7 else r.choice([(5, 6), (40, 2), (33, 3), (3, 40)])
             same = [a for a, s in self.inputs.items() if s == (t, shape)]
             name = f"q{k}"
             start = r.choice(same) if same and r.random() < 0.7 else r.choice([f"zeros({list(shape)}, dtype: {t})", f"full({list(shape)}, {self.literal(t)})"])
