@@ -98,24 +98,22 @@ Split splitExponent(Scalar x) {
   return {m, floatOfBits(biased | uint64_t{0x4330000000000000}) - (0x1p52 + 1023)};
 }
 
-/// log(1 + f) = f + low, |f| within [sqrt(1/2) - 1, sqrt(2) - 1].
-Scalar logLow(Scalar f) {
+/// log(1 + f) = f + low, |f| within [sqrt(1/2) - 1, sqrt(2) - 1]. `ratio` becomes f / (2 + f), of f64.
+Scalar logLow(Scalar f, Scalar* ratio = nullptr) {
   Scalar half = f * f * 0.5;
   if (!isDouble(f)) return fma(f * f * f, polynomial(f, kLog32), -half);
   Scalar s = f / (f + 2.0);
+  if (ratio != nullptr) *ratio = s;
   Scalar z = s * s;
   Scalar r = z * polynomial(z, kLog64);
   return fma(s, half + r, -half);
 }
 
-/// Subnormals are scaled up; the exponent's correction is returned.
-struct Normal {
-  Scalar x, shift;
-};
-Normal normalise(Scalar x) {
-  bool d = isDouble(x);
-  Scalar tiny = x < (d ? 0x1p-1022 : 0x1p-126);
-  return {select(tiny, x * (d ? 0x1p54 : 0x1p25), x), select(tiny, like(x, d ? -54 : -25), 0.0)};
+/// Everything but positive normal numbers.
+Scalar isNotOrdinary(Scalar x) {
+  if (isDouble(x)) return logicalNot((x >= 0x1p-1022) & (x < infinity(x)));
+  Scalar p = bitsOf(x);
+  return compare(Predicate::Uge, p - bits(p, 0x00800000), bits(p, 0x7f000000));
 }
 
 /// Results for x <= 0, infinity and NaN.
@@ -126,32 +124,43 @@ Scalar logSpecial(Scalar x, Scalar result) {
 }
 
 /// The logarithm to a base: e * (high + low) + log(1+f) * (scaleHigh + scaleLow).
-Scalar logToBase(Scalar x, double unitHigh, double unitLow, double scaleHigh, double scaleLow) {
-  Normal normal = normalise(x);
-  Split parts = splitExponent(normal.x);
-  Scalar e = parts.e + normal.shift;
+struct Base {
+  double unitHigh, unitLow, scaleHigh, scaleLow;
+};
+
+/// Of a positive normal number, plus that of 2^shift.
+Scalar logToBaseOfNormal(Scalar x, const Base& base, double shift) {
+  Split parts = splitExponent(x);
+  Scalar e = parts.e + shift;
   Scalar f = parts.m - 1.0;
   Scalar low = logLow(f);
-  Scalar small = fma(e, unitLow, fma(low, scaleHigh, (f + low) * scaleLow));
+  Scalar small = fma(e, base.unitLow, fma(low, base.scaleHigh, (f + low) * base.scaleLow));
   // The two large terms are summed with their error.
-  Scalar a = e * unitHigh;
-  Scalar b = f * scaleHigh;
-  Scalar bError = fma(f, scaleHigh, -b);
+  Scalar a = e * base.unitHigh;
+  Scalar b = f * base.scaleHigh;
+  Scalar bError = fma(f, base.scaleHigh, -b);
   Scalar sum = a + b;
   Scalar error = select(equal(e, 0), 0.0, b - (sum - a));
-  return logSpecial(x, sum + (small + (bError + error)));
+  return sum + (small + (bError + error));
+}
+
+Scalar logToBase(Scalar x, const Base& base) {
+  bool d = isDouble(x);
+  return x.builder->rarely(isNotOrdinary(x), logToBaseOfNormal(x, base, 0), [&] {
+    return logSpecial(x, logToBaseOfNormal(x * (d ? 0x1p54 : 0x1p25), base, d ? -54 : -25));
+  });
 }
 
 Scalar log2(Scalar x) {
-  if (isDouble(x)) return logToBase(x, 1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
-  return logToBase(x, 1, 0, 0x1.715476p+0, 0x1.4ae0cp-26);
+  if (isDouble(x)) return logToBase(x, {1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56});
+  return logToBase(x, {1, 0, 0x1.715476p+0, 0x1.4ae0cp-26});
 }
 
 Scalar log10(Scalar x) {
   if (isDouble(x)) {
-    return logToBase(x, 0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57);
+    return logToBase(x, {0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57});
   }
-  return logToBase(x, 0x1.344p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27);
+  return logToBase(x, {0x1.344p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27});
 }
 
 Scalar exp2(Scalar x) {
@@ -183,6 +192,13 @@ Scalar exp(Scalar x) {
     p = 1.0 + fma(a.r * a.r, polynomial(a.r, kExp32Short), a.r);
   }
   return x.builder->scaleByPowerOf2(p, a.n);
+}
+
+Pair expWithError(Scalar x) {
+  Reduced a = reduceByLn2(clampExponent(x, -760, 715));
+  Pair e = orderedSum(like(x, 1), fma(a.r * a.r, polynomial(a.r, kExp64), a.r));
+  Scalar scale = x.builder->scaleByPowerOf2(like(x, 1), a.n);
+  return {e.hi * scale, e.lo * scale};
 }
 
 Scalar expm1(Scalar x) {
@@ -239,48 +255,69 @@ Scalar logOfNormal(Scalar x) {
 
 namespace {
 Scalar log32(Scalar x) {
-  // Everything but positive normal numbers.
-  Scalar p = bitsOf(x);
-  Scalar special = compare(Predicate::Uge, p - bits(p, 0x00800000), bits(p, 0x7f000000));
-  return x.builder->rarely(special, logOfNormal(x),
+  return x.builder->rarely(isNotOrdinary(x), logOfNormal(x),
                            [&] { return logSpecial(x, logOfNormal(x * 0x1p25) - 25 * 0x1.62e42fefa39efp-1); });
 }
 }  // namespace
 
 Scalar log(Scalar x) {
   if (!isDouble(x)) return log32(x);
-  Normal normal = normalise(x);
-  Split parts = splitExponent(normal.x);
-  return logSpecial(x, logOfSplit(parts.m, parts.e + normal.shift));
+  return x.builder->rarely(isNotOrdinary(x), logOfNormal(x), [&] {
+    Split parts = splitExponent(x * 0x1p54);  // subnormal, or any special value
+    return logSpecial(x, logOfSplit(parts.m, parts.e - 54.0));
+  });
 }
 
 namespace {
-/// log(1 + x + *more).
-Scalar log1pOf(Scalar x, const Scalar* more) {
-  bool d = isDouble(x);
+
+/// log(2^e (m + lost)), m in [sqrt(1/2), sqrt(2)) and f = m - 1, for a `lost` of some units in the last place of m.
+Scalar logOfSum(Scalar e, Scalar m, Scalar f, Scalar lost) {
+  if (!isDouble(f)) {
+    Scalar low = logLow(f) + lost * (1.0 / m);
+    return fma(e, kLn2High32, f + fma(e, kLn2Low32, low));
+  }
+  Scalar s;
+  Scalar low = logLow(f, &s);
+  // 1 / m = (1 - s) / (1 + s), of which a hundredth may be missing.
+  low = fma(lost, fma(s, fma(s, 2.0, -2.0), 1.0), low);
+  return fma(e, kLn2High64, f + fma(e, kLn2Low64, low));
+}
+
+/// log(1 + x + *more), where x + 1 is positive and finite; of -0 it is 0. Where *twice is 1, the logarithm of twice
+/// that number.
+Scalar log1pOf(Scalar x, const Scalar* more, const Scalar* twice) {
   Scalar u = x + 1.0;
   // What u lost, relative to the larger of the two terms.
   Scalar lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0));
   if (more != nullptr) lost = lost + *more;
   Split parts = splitExponent(u);
+  // Near 0, x itself is what remains of u, and has lost nothing.
+  Scalar near = equal(parts.e, 0);
   Scalar scaled = x.builder->scaleByPowerOf2(lost, -parts.e);
-  Scalar f = parts.m - 1.0;
-  Scalar low = logLow(f) + scaled * (1.0 / parts.m);
-  Scalar large = fma(parts.e, d ? kLn2High64 : kLn2High32, f + fma(parts.e, d ? kLn2Low64 : kLn2Low32, low));
-  Scalar nearLow = logLow(x);
-  if (more != nullptr) nearLow = nearLow + *more / u;
-  Scalar near = x + nearLow;
-  Scalar result = select(equal(parts.e, 0), near, large);
-  result = select(equal(x, 0), x, result);
-  result = select(x < infinity(x), result, x);
-  result = select(equal(x, -1), -infinity(x), result);
-  return select(x < -1.0, nan(x), result);
+  Scalar e = twice != nullptr ? parts.e + *twice : parts.e;
+  scaled = select(near, more != nullptr ? *more : like(x, 0), scaled);
+  return logOfSum(e, parts.m, select(near, x, parts.m - 1.0), scaled);
 }
 
 }  // namespace
 
-Scalar log1p(Scalar x) { return log1pOf(x, nullptr); }
-Scalar log1p(Pair y) { return log1pOf(y.hi, &y.lo); }
+Scalar log1p(Scalar x) {
+  Scalar ordinary = (x > -1.0) & (x < infinity(x)) & logicalNot(equal(x, 0));
+  return x.builder->rarely(logicalNot(ordinary), log1pOf(x, nullptr, nullptr), [&] {
+    Scalar result = select(equal(x, 0) | isNan(x), x, log1pOf(x, nullptr, nullptr));
+    result = select(equal(x, infinity(x)), x, result);
+    result = select(equal(x, -1), -infinity(x), result);
+    return select(x < -1.0, nan(x), result);
+  });
+}
+
+Scalar log1pOfOrdinary(Pair y, Scalar twice) { return log1pOf(y.hi, &y.lo, &twice); }
+
+Scalar logOfOrdinary(Pair x, Scalar twice) {
+  Split parts = splitExponent(x.hi);
+  Scalar scaled = x.hi.builder->scaleByPowerOf2(x.lo, -parts.e);
+  return logOfSum(parts.e + twice, parts.m, parts.m - 1.0, scaled);
+}
 
 Exponential expPair(Pair x) {
   Scalar clamped = clampExponent(x.hi, -760, 715);
@@ -321,9 +358,9 @@ doubles::Hyperbolic doubles::coshAndSinh(Scalar x) {
 }
 
 Pair logPair(Scalar x) {
-  Normal normal = normalise(x);
-  Split parts = splitExponent(normal.x);
-  Scalar e = parts.e + normal.shift;
+  Scalar tiny = x < 0x1p-1022;
+  Split parts = splitExponent(select(tiny, x * 0x1p54, x));
+  Scalar e = parts.e + select(tiny, -54.0, like(x, 0));
   // log m = 2 atanh(s) = 2s + s^3 (2/3 + s^2 P(s^2)), s = (m - 1) / (m + 1)
   Scalar f = parts.m - 1.0, d = parts.m + 1.0;
   Pair s = Pair{f, like(f, 0)} / Pair{d, parts.m - (d - 1.0)};

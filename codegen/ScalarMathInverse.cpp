@@ -16,6 +16,11 @@ constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6d
                               0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
                               0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
                               0x1.0b805dc2f511dp-5};
+// asinh x = x + x^3 P(x^2), |x| <= 1/2
+constexpr double kAsinh64[] = {-0x1.5555555555555p-3, 0x1.3333333332f5fp-4,  -0x1.6db6db6d5b365p-5,
+                               0x1.f1c71c3bee026p-6,  -0x1.6e8b9ab4638efp-6, 0x1.1c4e072f36dc7p-6,
+                               -0x1.c983b8d12e853p-7, 0x1.79b0dbdcdfc75p-7,  -0x1.3a4aeece7e69cp-7,
+                               0x1.f38921b605d54p-8,  -0x1.4733e5158e0e1p-8, 0x1.ee3fd77d44d42p-10};
 // atan q = q + q^3 P(q^2), 0 <= q <= 1, to 2^-28; of 1 it is pi / 4, rounded
 constexpr double kAtan32[] = {-0x1.55553ep-2, 0x1.9991e4p-3,  -0x1.242086p-3, 0x1.c08c5p-4,   -0x1.580922p-4,
                               0x1.da29fcp-5,  -0x1.fd7d16p-6, 0x1.642214p-7,  -0x1.d3508cp-10};
@@ -132,45 +137,47 @@ Scalar acos(Scalar x, bool fine) {
   return addAngle(base, baseLow, {s.hi * factor, low * factor});
 }
 
-namespace {
-/// log(2 x) of a large x.
-Scalar logOfTwice(Scalar x) {
-  Pair l = logPair(x);
-  Pair sum = exactSum(l.hi, like(x, 0x1.62e42fefa39efp-1));
-  return select(x < infinity(x), sum.hi + (sum.lo + l.lo + 0x1.abc9e3b39803fp-56), x);
-}
-}  // namespace
-
 Scalar asinh(Scalar x, bool fine) {
   Scalar a = abs(x);
-  if (!fine) {
-    Scalar s = a * a;
-    return select(a < infinity(a), copySign(log1p(a + s / (sqrt(s + 1.0) + 1.0)), x), x);
+  Scalar z = a * a;
+  Scalar near = fma(a * z, polynomial(z, kAsinh64), a);
+  // log(a + sqrt(a^2 + 1)), or log 2a where that is the same.
+  Scalar large = a > 0x1p60;
+  Scalar twice = select(large, 1.0, like(x, 0));
+  Pair argument;
+  if (fine) {
+    Pair square = exactProduct(a, a);
+    Pair sum = exactSum(square.hi, like(x, 1));
+    Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+    argument = orderedSum(root.hi, a);
+    argument.lo = select(large, 0.0, argument.lo + root.lo);
+  } else {
+    argument = {a + sqrt(z + 1.0), like(x, 0)};
   }
-  // log1p(a + a^2 / (1 + sqrt(1 + a^2)))
-  Pair square = exactProduct(a, a);
-  Pair sum = exactSum(square.hi, like(x, 1));
-  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-  Pair divisor = orderedSum(root.hi, like(x, 1));
-  divisor.lo = divisor.lo + root.lo;
-  Pair part = square / divisor;
-  Pair argument = exactSum(a, part.hi);
-  Scalar small = log1p(Pair{argument.hi, argument.lo + part.lo});
-  Scalar result = copySign(select(a < 0x1p28, small, logOfTwice(a)), x);
-  return select(a > 0x1p-28, result, x);
+  argument.hi = select(large, a, argument.hi);
+  Scalar result = select(a < 0.5, near, logOfOrdinary(argument, twice));
+  return select(a < infinity(a), copySign(result, x), x);
 }
 
 Scalar acosh(Scalar x, bool fine) {
+  // log1p(t + sqrt(2t + t^2)), or log 2x where that is the same.
   Scalar t = x - 1.0;
-  if (!fine) return select(x < 1.0, nan(x), log1p(t + sqrt(fma(t, t, t * 2.0))));
-  // log1p(t + sqrt(2t + t^2))
-  Pair square = exactProduct(t, t);
-  Pair sum = exactSum(t * 2.0, square.hi);
-  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-  Pair argument = exactSum(t, root.hi);
-  Scalar small = log1p(Pair{argument.hi, argument.lo + root.lo});
-  Scalar result = select(x < 0x1p28, small, logOfTwice(x));
-  return select(x < 1.0, nan(x), select(equal(x, 1), 0.0, result));
+  Scalar large = x > 0x1p60;
+  Scalar twice = select(large, 1.0, like(x, 0));
+  Pair argument;
+  if (fine) {
+    Pair square = exactProduct(t, t);
+    Pair sum = exactSum(t * 2.0, square.hi);
+    Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+    argument = exactSum(t, root.hi);
+    argument.lo = select(large, 0.0, argument.lo + root.lo);
+  } else {
+    argument = {t + sqrt(fma(t, t, t * 2.0)), like(x, 0)};
+  }
+  argument.hi = select(large, x, argument.hi);
+  Scalar ordinary = (x > 1.0) & (x < infinity(x));
+  return x.builder->rarely(logicalNot(ordinary), log1pOfOrdinary(argument, twice),
+                           [&] { return select(x < 1.0, nan(x), select(equal(x, 1), 0.0, x)); });
 }
 
 Scalar atanh(Scalar x, bool fine) {
@@ -178,9 +185,10 @@ Scalar atanh(Scalar x, bool fine) {
   if (!fine) return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
   Pair difference = orderedSum(like(x, 1), -a);
   Pair quotient = Pair{a * 2.0, like(x, 0)} / difference;
-  Scalar result = log1p(quotient) * 0.5;
-  result = select(equal(a, 1), infinity(x), select(a > 1.0, nan(x), result));
-  return select(a > 0x1p-28, copySign(result, x), x);
+  Scalar result = log1pOfOrdinary(quotient, like(x, 0)) * 0.5;
+  result = select(a > 0x1p-28, copySign(result, x), x);
+  return x.builder->rarely(logicalNot(a < 1.0), result,
+                           [&] { return select(equal(a, 1), copySign(infinity(x), x), nan(x)); });
 }
 
 }  // namespace doubles

@@ -50,17 +50,12 @@ Scalar tanh(Scalar x) {
 Scalar sigmoid(Scalar x) {
   if (isDouble(x)) {
     // e^-|x| / (1 + e^-|x|), or 1 over it, in pairs: the two roundings of e and 1 + e would add up.
-    Exponential power = expPair({-abs(x), like(x, 0)});
-    Scalar scale = x.builder->scaleByPowerOf2(like(x, 1), power.n);
-    Pair e = {power.value.hi * scale, power.value.lo * scale};
+    Pair e = expWithError(-abs(x));
     Pair sum = orderedSum(like(x, 1), e.hi);
     sum.lo = sum.lo + e.lo;
-    Pair one = {like(x, 1), like(x, 0)};
-    Pair quotient = select(x >= 0.0, one, e) / sum;
-    Scalar result = quotient.hi + quotient.lo;
-    // Where e is subnormal it is the result.
-    return select(isNan(x), x,
-                  select(x < -700.0, x.builder->scaleByPowerOf2(power.value.hi + power.value.lo, power.n), result));
+    Scalar positive = x >= 0.0;
+    Pair quotient = Pair{select(positive, 1.0, e.hi), select(positive, 0.0, e.lo)} / sum;
+    return quotient.hi + quotient.lo;
   }
   Scalar e = exp(-abs(x));
   Scalar sum = e + 1.0;
@@ -114,29 +109,36 @@ Scalar erfc64(Scalar x, bool fine) {
   return select(isNan(x), x, result);
 }
 
-Scalar cbrt(Scalar x) {
-  Scalar a = abs(x);
-  // Away from where the sums below overflow or lose bits.
-  Scalar tiny = a < 0x1p-1000, huge = a > 0x1p+1000;
-  Scalar scaled = select(tiny, a * 0x1p+60, select(huge, a * 0x1p-60, a));
-  // A third of the exponent, then three steps of Halley's method, each of which triples the correct digits.
-  Scalar high = convert(ConvertInst::Trunc, lshr(bitsOf(scaled), 32), Repr::I32);
-  Scalar third =
-      convert(ConvertInst::FToSInt, convert(ConvertInst::SIntToF, high, Repr::F64) * (1.0 / 3.0), Repr::I32) +
-      715094163.0;
-  Scalar y = floatOfBits(shl(convert(ConvertInst::ZExt, third, Repr::I64), 32));
-  for (int i = 0; i < 3; ++i) {
-    Scalar cube = y * y * y;
-    y = y * ((cube + scaled * 2.0) / (cube * 2.0 + scaled));
-  }
-  // One Newton step with a fused residual settles the last bit.
+/// Of 2^-1014 to 2^1000; without divisions, by way of r = a^(-1/3).
+Scalar cbrtOfOrdinary(Scalar a) {
+  // A third of the exponent, negative, by an integer in the low bits of a number from 2^52 on: r is right to 4 %.
+  Scalar high = floatOfBits(lshr(bitsOf(a), 32) | uint64_t{0x4330000000000000});
+  constexpr double kThird = 0x1.5555555555555p-2;
+  Scalar third = fma(high, -kThird, 0x1p52 + 0x1p52 * kThird + 1430186400.0);
+  Scalar r = floatOfBits(shl(bitsOf(third), 32));
+  // (1 - h)^(-1/3) = 1 + h / 3 + 2 h^2 / 9 + 14 h^3 / 81 + ..., where h = 1 - a r^3.
+  Scalar h = fma(a * r, -(r * r), like(a, 1));
+  r = fma(r * h, fma(h, fma(h, 14.0 / 81, 2.0 / 9), kThird), r);
+  h = fma(a * r, -(r * r), like(a, 1));
+  r = fma(r * h, fma(h, 2.0 / 9, kThird), r);
+  // One Newton step with a fused residual settles the last bit of y = a r^2.
+  Scalar inverseSquare = r * r;
+  Scalar y = a * inverseSquare;
   Scalar square = y * y;
   Scalar squareError = fma(y, y, -square);
-  Scalar residual = fma(-square, y, scaled) - squareError * y;
-  y = y + residual / (square * 3.0);
-  y = select(tiny, y * 0x1p-20, select(huge, y * 0x1p+20, y));
-  Scalar ordinary = (a > 0.0) & (a < infinity(a));
-  return select(ordinary, copySign(y, x), x);
+  Scalar residual = fma(-square, y, a) - squareError * y;
+  return fma(residual, inverseSquare * kThird, y);
+}
+
+Scalar cbrt(Scalar x) {
+  Scalar a = abs(x);
+  Scalar ordinary = (a >= 0x1p-1000) & (a <= 0x1p+1000);
+  return x.builder->rarely(logicalNot(ordinary), copySign(cbrtOfOrdinary(a), x), [&] {
+    Scalar small = a < 1.0;
+    Scalar y = cbrtOfOrdinary(a * select(small, 0x1p+60, like(a, 0x1p-60)));
+    y = y * select(small, 0x1p-20, like(a, 0x1p+20));
+    return select((a > 0.0) & (a < infinity(a)), copySign(y, x), x);
+  });
 }
 
 Scalar hypot(Scalar x, Scalar y, bool fine) {

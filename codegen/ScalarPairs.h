@@ -56,8 +56,12 @@ inline Pair select(Scalar c, Pair a, Pair b) { return {select(c, a.hi, b.hi), se
 
 /// log(a.hi + a.lo) of a positive normal number, right to about 2^-64; f64 only.
 Pair logPair(Scalar x);
-/// log(1 + y.hi + y.lo), y.hi > -1, as one number.
-Scalar log1p(Pair y);
+/// log(2^twice (1 + y.hi + y.lo)) of a finite y.hi > -1, and log(2^twice (x.hi + x.lo)) of a positive normal x.hi that
+/// is not near 1, as one number; `twice` is 0 or 1. Of -0 the first is 0.
+Scalar log1pOfOrdinary(Pair y, Scalar twice);
+Scalar logOfOrdinary(Pair x, Scalar twice);
+/// e^x with what rounding it lost, right to about 2^-54; f64 only, x of at most 709.
+Pair expWithError(Scalar x);
 /// e^(x.hi + x.lo) = value * 2^n; f64 only.
 struct Exponential {
   Pair value;

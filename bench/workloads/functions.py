@@ -99,6 +99,18 @@ def define(workloads, Workload):
         lambda x: F.interpolate(x, (224, 224), mode="bilinear"), lambda x: jax.image.resize(x, (1, 3, 224, 224), "linear", antialias=False), 10,
         condition=1000)  # how near a place is to an element is what f32 leaves of a number up to 1280
 
+    # ---- tensors that lie in memory along different dims, rows of columns that are read again, one of the smallest
+    row("trace_of_product_2048", 'einsum("ij,ji->", x0, x1)', [(2048, 2048)] * 2, [evenly(0.1, 1, 2048, 2048)] * 2,
+        lambda x, y: torch.einsum("ij,ji->", x, y), lambda x, y: jnp.einsum("ij,ji->", x, y), 2048 * 2048)
+    row("symmetric_2048", "max(abs(x0 - x0.T))", [(2048, 2048)], [normal(2048, 2048)], lambda x: (x - x.T).abs().amax(), lambda x: jnp.abs(x - x.T).max(), 2)
+    row("scale_columns_10000x200", "(x0 - min(x0, axis: 0)) / (max(x0, axis: 0) - min(x0, axis: 0))", [(10000, 200)], [evenly(0, 1, 10000, 200)],
+        lambda x: (x - x.amin(0)) / (x.amax(0) - x.amin(0)), lambda x: (x - x.min(0)) / (x.max(0) - x.min(0)), 8)
+    row("softmax_columns_1000x1000", "softmax(x0, axis: 0)", [(1000, 1000)], [normal(1000, 1000)], lambda x: x.softmax(0), lambda x: jax.nn.softmax(x, 0), 1010)
+    row("roll_2000x2000", "roll(x0, (3, 5), axis: (0, 1))", [(2000, 2000)], [normal(2000, 2000)], lambda x: torch.roll(x, (3, 5), (0, 1)), lambda x: jnp.roll(x, (3, 5), (0, 1)), 0)
+    row("kthvalue_1000x1000_300", "kthvalue(x0, 300).0", [(1000, 1000)], [normal(1000, 1000)], lambda x: torch.kthvalue(x, 300, 1)[0], lambda x: jnp.sort(x, 1)[:, 299], 0)
+    eight = lambda r: r.integers(0, 255, 4 * M + 77).astype(np.uint8)
+    row("shifted_sum_u8_4M", "x0[1:] + x0[:-1]", [f"u8[{4 * M + 77}]"], [eight], *[lambda x: x[1:] + x[:-1]] * 2, 0)
+
     # ---- a recurrent layer
     def t_gru(x, w, u, bx, bh):
         return torch.gru(x, x.new_zeros(1, 32, 256), [w.T, u.T, bx, bh], True, 1, 0.0, False, False, True)[0]

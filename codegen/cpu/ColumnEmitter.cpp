@@ -1,6 +1,8 @@
 // Loop kernels by columns: an outer variable runs over lanes around all stages, so that every lane is a point.
 #include <algorithm>
 
+#include "codegen/KernelShape.h"
+#include "codegen/ScalarBodies.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/LoopFunction.h"
 #include "codegen/cpu/ShortRows.h"
@@ -17,6 +19,8 @@ class ColumnEmitter {
       : f_(f),
         var_(schedule.blocks.var),
         range_(range),
+        blockSize_(schedule.blocks.size),
+        transposes_(schedule.transposes),
         walk_{kLanes, schedule.copies, schedule.oneBody, f.fullLanes(schedule.blocks)},
         rows_(f, var_, schedule.copies, schedule.transposes) {}
   /// All stages for some vectors, then for the next ones: results stay in registers.
@@ -31,12 +35,16 @@ class ColumnEmitter {
     int64_t lines;     ///< cache lines for each vector
     bool near;         ///< into the first cache, else the second
   };
+  void emitVectors(StageEmitter& em, Value* lo, Value* hi, const VectorWalk& walk);
+  int lanesOf(const StageFacts& facts, const Stage& stage) const;
   std::vector<RowAhead> rowsAhead(const ExprEmitter& exprs, const Stage& stage) const;
   void prefetch(ExprEmitter& exprs, const RowAhead& row, Value* base, int copies);
 
   LoopFunction& f_;
   size_t var_;
   LoopFunction::Range range_;
+  int64_t blockSize_;
+  bool transposes_;
   VectorWalk walk_;
   ShortRows rows_;
 };
@@ -62,19 +70,62 @@ void ColumnEmitter::emitElementwise(const Stage& stage) {
   }
   StageEmitter em(f_, stage, var_);
   emitIf(f_.b, em.inBox(var_), {}, [&]() -> Values {
-    em.exprs().emitInvariant();
-    const std::vector<RowAhead> ahead = rowsAhead(em.exprs(), stage);
-    emitVectorLoop(f_.b, lo, hi, walk, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
-      em.exprs().setVector(base, copies, mask);
-      const bool whole = mask == nullptr;
-      em.exprs().setElsewhere([&](const Access& a, int copy) { return rows_.place(em, a, copy, whole); });
-      if (whole) rows_.readColumns(em, base, copies);
-      for (const RowAhead& row : ahead) prefetch(em.exprs(), row, base, copies);
-      em.innerLoops(std::nullopt, {}, [&](const Values&) { return em.body(copies, {}); });
-      return {};
-    });
+    const int lanes = lanesOf(em.exprs().facts(), stage);
+    if (lanes > kLanes) {
+      Value* count = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f_.b.CreateSub(hi, lo), f_.i64(0));
+      Value* middle = f_.b.CreateAdd(lo, f_.b.CreateAnd(count, f_.i64(-lanes)));
+      StageEmitter narrow(f_, stage, var_, lanes);
+      emitVectors(narrow, lo, middle, {lanes, std::max(1, walk.copies * kLanes / lanes), walk.oneBody, true});
+      if (walk.fullLanes && f_.kernel.outer[var_] % lanes == 0) return {};
+      lo = middle;
+      walk.copies = 1;
+    }
+    emitVectors(em, lo, hi, walk);
     return {};
   });
+}
+
+void ColumnEmitter::emitVectors(StageEmitter& em, Value* lo, Value* hi, const VectorWalk& walk) {
+  em.exprs().emitInvariant();
+  const std::vector<RowAhead> ahead = rowsAhead(em.exprs(), em.stage());
+  emitVectorLoop(f_.b, lo, hi, walk, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+    em.exprs().setVector(base, copies, mask);
+    const bool whole = mask == nullptr;
+    em.exprs().setElsewhere([&](const Access& a, int copy) { return rows_.place(em, a, copy, whole); });
+    if (whole) rows_.readColumns(em, base, copies);
+    for (const RowAhead& row : ahead) prefetch(em.exprs(), row, base, copies);
+    em.innerLoops(std::nullopt, {}, [&](const Values&) { return em.body(copies, {}); });
+    return {};
+  });
+}
+
+/// Elements of a vector: more where all that the stage computes are narrow integers, side by side in memory. Each
+/// result is an operation on its own elements, so that it is the same.
+int ColumnEmitter::lanesOf(const StageFacts& facts, const Stage& stage) const {
+  constexpr int kVectorBytes = 64, kMostCost = 4;
+  if (f_.shortCode || transposes_ || !stage.innerLo.empty() || stage.ordered) return kLanes;
+  int64_t bytes = 1;
+  for (ExprId i = 0; i < stage.exprs.size(); ++i) {
+    const Expr& e = stage.exprs[i];
+    if (!facts.isNeeded(i)) continue;
+    bytes = std::max<int64_t>(bytes, ir::byteSize(e.dtype));
+    switch (e.kind) {
+      case Expr::Kind::Constant: continue;
+      case Expr::Kind::Load:
+        if (!e.access.terms.empty() || strideOf(e.access, var_) < 0 || strideOf(e.access, var_) > 1) return kLanes;
+        continue;
+      case Expr::Kind::Op:
+        if (ir::isFloat(e.dtype) || e.fault != 0 || elementwiseCost(e.op, e.dtype) > kMostCost) return kLanes;
+        continue;
+      default: return kLanes;
+    }
+  }
+  for (const Store& s : stage.stores)
+    if (!s.access.terms.empty() || strideOf(s.access, var_) != 1) return kLanes;
+  const int lanes = std::max(kLanes, static_cast<int>(kVectorBytes / bytes));
+  // What is stored past the caches starts at whole vectors.
+  const bool many = f_.kernel.outer[var_] >= 2 * lanes && blockSize_ % lanes == 0;
+  return many ? lanes : kLanes;
 }
 
 /// The rows (or planes) from which lanes pick elements in an order of their own. Where the points of one row pick about

@@ -9,6 +9,7 @@
 #include "codegen/cpu/LoopSchedule.h"
 #include "codegen/cpu/RowWindows.h"
 #include "codegen/cpu/Scan.h"
+#include "codegen/cpu/StageFacts.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -101,7 +102,16 @@ int innerCopies(const Kernel& kernel, const Stage& stage) {
 }
 
 int outerCopies(const Kernel& kernel, const Stage& stage) {
-  const int cost = stageCost(kernel, stage);
+  int cost = stageCost(kernel, stage);
+  if (!stage.innerLo.empty()) {
+    // What does not change along the loop is computed in front of it.
+    const StageFacts facts(kernel, stage, StageFacts::kNoVar);
+    for (ExprId i = 0; i < stage.exprs.size(); ++i) {
+      const Expr& e = stage.exprs[i];
+      if (e.kind == Expr::Kind::Op && facts.dependencies(i) >> kernel.outer.size() == 0 && !facts.isFromRunning(i))
+        cost -= elementwiseCost(e.op, e.dtype);
+    }
+  }
   if (stage.ordered) return 4;  // an index is found once for all copies
   if (stage.reductions.empty()) return elementwiseCopies(cost);
   return cost <= 2 ? 16 : cost <= 4 ? 8 : bodiesOf(cost);

@@ -200,6 +200,9 @@ std::optional<TransposedLoad> transposedLoad(const Kernel& kernel, size_t v) {
 }
 
 constexpr int64_t kLeastWideColumns = 256;
+/// The same of kernels that read their rows more than once: what is between the columns of an item is read, and
+/// written, by others, and by each of them again.
+constexpr int64_t kLeastWideColumnsAgain = 64;
 
 /// Columns of an item: long runs of memory, two items at least.
 int64_t wideBlock(int64_t columns) {
@@ -209,7 +212,7 @@ int64_t wideBlock(int64_t columns) {
 
 /// Whether the stages reduce long rows into columns, one after the other, or use only the results.
 bool isWideColumns(const Kernel& kernel, size_t v) {
-  if (kernel.outer[v] < kLeastWideColumns || kernel.stages[0].reductions.empty()) return false;
+  if (kernel.outer[v] < kLeastWideColumnsAgain || kernel.stages[0].reductions.empty()) return false;
   int64_t rows = 0;
   int loops = 0;
   for (const Stage& stage : kernel.stages) {
@@ -234,6 +237,7 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
     for (const Store& st : stage.stores)
       if (!st.access.terms.empty() || strideOf(st.access, v) != 1) return false;
   }
+  if (loops == 1 && kernel.outer[v] < kLeastWideColumns) return false;
   // Heavy code, of one stage, hides how its rows come from memory, unless they are some pages apart.
   if (loops == 1 && stageCost(kernel, kernel.stages[0]) > 8 && kernel.outer[v] < 1024) return false;
   return rows >= 32;

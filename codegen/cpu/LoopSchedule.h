@@ -10,9 +10,9 @@
 // | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter          |
 // |              | kernels, and reductions whose rows are short or lie across memory. Rows of    |                        |
 // |              | up to 32 elements are transposed in registers (ShortRows.h).                  |                        |
-// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter      |
-// |              | accumulators of a block of columns stand in memory, so that memory is read    |                        |
-// |              | in long runs.                                                                 |                        |
+// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more, 64 if   | WideColumnEmitter      |
+// |              | stages read the rows again: the accumulators of a block of columns stand in   |                        |
+// |              | memory, so that memory is read in long runs.                                  |                        |
 // | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter       |
 // |              | another outer variable: squares are transposed in registers.                  |                        |
 // | product      | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | ImplicitProductEmitter |

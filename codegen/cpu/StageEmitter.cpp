@@ -8,11 +8,11 @@
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
-StageEmitter::StageEmitter(LoopFunction& f, const Stage& stage, std::optional<size_t> vectorVar)
+StageEmitter::StageEmitter(LoopFunction& f, const Stage& stage, std::optional<size_t> vectorVar, int lanes)
     : f_(f),
       stage_(stage),
       vectorVar_(vectorVar),
-      exprs_(f.b, f.args, f.kernel, stage, vectorVar.value_or(StageFacts::kNoVar), vectorVar ? kLanes : 1) {
+      exprs_(f.b, f.args, f.kernel, stage, vectorVar.value_or(StageFacts::kNoVar), vectorVar ? lanes : 1) {
   exprs_.scalars().contract = f.contract;
   exprs_.scalars().shortCode = f.shortCode;
   for (size_t r = 0; r < f.results.size(); ++r)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/cpu/LoopFunction.h"
+#include "codegen/cpu/LoopSchedule.h"
 #include "codegen/cpu/Reduce.h"
 
 namespace tenc::codegen::cpu {
@@ -15,7 +16,7 @@ class StageEmitter {
  public:
   /// `vectorVar` runs over lanes; with none the stage is scalar. Outer variables that are bound, and results of
   /// reductions that are known, are known to the stage.
-  StageEmitter(LoopFunction& f, const Stage& stage, std::optional<size_t> vectorVar);
+  StageEmitter(LoopFunction& f, const Stage& stage, std::optional<size_t> vectorVar, int lanes = kLanes);
 
   ExprEmitter& exprs() { return exprs_; }
   const Stage& stage() const { return stage_; }

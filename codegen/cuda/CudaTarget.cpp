@@ -69,8 +69,9 @@ class CudaTarget : public Target {
     traits_.scans.itemColumns = 32;
     traits_.indexOps = 4;
     traits_.reductions.fewResults = 32;
-    traits_.reductions.fewColumns = 1024;  // 32 of them a block
-    traits_.reductions.manyRows = 2048;    // take a block some us
+    traits_.reductions.fewColumns = 1024;                             // 32 of them a block
+    traits_.reductions.manyRows = 2048;                               // take a block some us
+    traits_.reductions.turned = std::numeric_limits<int64_t>::max();  // squares are not turned
   }
 
   std::string_view identity() const override {

@@ -1,6 +1,7 @@
 // Cumulative operations, sorting, searching and counting.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
@@ -172,6 +173,28 @@ Val valueAndPlace(BuiltinCall& k, ir::Value* value, ir::Value* place, int64_t ax
   return Val::ofTuple({shaped(value), shaped(place)}, k.span);
 }
 
+/// Where the element is that a stable sort along an axis, of `n` elements, puts at place `nth`.
+ir::Value* placeOfNth(ir::Compose& c, ir::Value* x, int64_t nth, int64_t axis, int64_t n) {
+  constexpr int64_t kFew = 32, kShort = 64;
+  // Of the few first ones nothing else need be in order.
+  if ((nth + 1) * kFew <= n) return c.sliceAxis(c.topk(x, nth + 1, axis, false).places, axis, nth, 1);
+  if (n <= kShort || x->type.dtype == DType::Bool) return c.sliceAxis(c.argsort(x, axis, false), axis, nth, 1);
+  // Elements are sorted faster than places. So many of its equals come before it as are left of those before it.
+  ir::Value* value = c.broadcastTo(c.sliceAxis(c.sort(x, axis, false), axis, nth, 1), x->type.shape);
+  ir::Value *below = c.binary(OpKind::Lt, x, value), *equal = c.binary(OpKind::Eq, x, value);
+  if (ir::isFloat(x->type.dtype)) {
+    ir::Value *isNan = c.unary(OpKind::IsNan, x), *last = c.unary(OpKind::IsNan, value);
+    below = c.where(last, c.unary(OpKind::Not, isNan), below);
+    equal = c.binary(OpKind::Or, equal, c.binary(OpKind::And, isNan, last));
+  }
+  const DType count = n <= std::numeric_limits<int32_t>::max() ? DType::I32 : DType::I64;
+  ir::Value* before = c.cast(c.reduce(OpKind::Sum, c.cast(below, count), {axis}, true), count);
+  ir::Value* which = c.cumulate("add", c.cast(equal, count), axis, false, false);
+  ir::Value* wanted = c.sub(c.fillOn(before, before->type.shape, c.literalInt(before, nth + 1)), before);
+  ir::Value* found = c.binary(OpKind::And, equal, c.binary(OpKind::Eq, which, c.broadcastTo(wanted, x->type.shape)));
+  return c.reduce(OpKind::ArgMax, found, {axis}, true);
+}
+
 /// The element that would be at place k - 1 of an axis, were it sorted.
 Val kthValue(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
@@ -186,7 +209,7 @@ Val kthValue(BuiltinCall& k) {
                           "`k` of `kthvalue` counts from 1 to " + std::to_string(n) +
                               ", the elements of the axis, not " + std::to_string(*nth));
   }
-  ir::Value* place = k.c.sliceAxis(k.c.argsort(x, *axis, false), *axis, *nth - 1, 1);
+  ir::Value* place = placeOfNth(k.c, x, *nth - 1, *axis, n);
   return valueAndPlace(k, k.c.takeAlong(x, place, *axis), place, *axis, *keep);
 }
 

@@ -1,5 +1,7 @@
 // Built-ins that repeat, move and mask elements: tile, roll, pad, triangles and diagonals.
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
@@ -107,7 +109,22 @@ ir::Value* rolledBy(ir::Compose& c, ir::Value* x, ir::Value* n, int64_t axis) {
   return c.gather(x, {c.binary(OpKind::Mod, from, modulus)}, {axis}, axis);
 }
 
+/// `x` moved along one axis after the other, each at most once. The parts of one axis are moved along the next by
+/// themselves, so that all parts are of `x` itself, and one pass makes the result.
+ir::Value* rolledByParts(ir::Compose& c, ir::Value* x, std::span<const std::pair<int64_t, int64_t>> moves) {
+  if (moves.empty()) return x;
+  const auto [axis, places] = moves.front();
+  const int64_t n = x->type.shape[axis], by = n == 0 ? 0 : (places % n + n) % n;
+  const auto rest = moves.subspan(1);
+  if (rest.empty()) return c.roll(x, places, axis);
+  if (by == 0) return rolledByParts(c, x, rest);
+  ir::Value* last = rolledByParts(c, c.sliceAxis(x, axis, n - by, by), rest);
+  ir::Value* first = rolledByParts(c, c.sliceAxis(x, axis, 0, n - by), rest);
+  return c.concat({last, first}, axis);
+}
+
 Val roll(BuiltinCall& k) {
+  constexpr size_t kMostTogether = 3;  // axes, of eight parts
   ir::Value* x = k.tensor("x");
   if (!x) return k.lost();
   Dims shape = x->type.shape;
@@ -118,19 +135,25 @@ Val roll(BuiltinCall& k) {
   std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : Elements{n};
   if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
   if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
+  std::vector<std::pair<int64_t, int64_t>> moves;
+  const auto move = [&] { x = rolledByParts(k.c, x, std::exchange(moves, {})); };
   for (size_t i = 0; i < axes->size(); ++i) {
     auto axis = k.evaluator.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
     if (!axis) return k.lost();
+    const bool again = std::ranges::any_of(moves, [&](const auto& m) { return m.first == *axis; });
+    if (again || moves.size() == kMostTogether) move();
     if (by[i].is(Val::Kind::Tensor)) {
       const ir::Type& t = by[i].tensor->type;
       if (t.rank() != 0 || !ir::isInt(t.dtype)) return k.fail(Code::E0203, "a run-time `n` must be one integer");
+      move();
       x = rolledBy(k.c, x, by[i].tensor, *axis);
     } else {
       auto places = k.evaluator.constInt(by[i], "`n`");
       if (!places) return k.lost();
-      x = k.c.roll(x, *places, *axis);
+      moves.emplace_back(*axis, *places);
     }
   }
+  move();
   return k.result(k.c.reshape(x, shape));
 }
 

@@ -15,9 +15,10 @@ using ir::Value;
 namespace {
 
 constexpr int kNotCheap = 100;
-constexpr int kMostInlined = 64;  // ops inlined into one root along a path
-constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
-constexpr int kMostPieces = 9;    // a window of 3 x 3
+constexpr int kMostInlined = 64;      // ops inlined into one root along a path
+constexpr int kCheapTree = 4;         // ops that are recomputed rather than stored for several users
+constexpr int kMostPieces = 9;        // a window of 3 x 3
+constexpr int64_t kLeastTurned = 16;  // elements of a dim, for whose order in memory something is stored
 
 /// Whether a matrix product is a loop rather than a kernel of its own kind: the target has none for the dtype, or the
 /// product is too shallow to be worth it, or it is one column of integers, which add up in any order.
@@ -286,6 +287,7 @@ class Analysis {
       case Role::Reduction:
         if (unused(op, n)) return;
         n.root = true;
+        storeTurned(op);
         evaluateOperands(op, n);
         return;
       case Role::Scan:
@@ -300,6 +302,52 @@ class Analysis {
         evaluateOperands(op, n);
         return;
     }
+  }
+
+  /// How tensors of the size of what is reduced lie in memory.
+  struct Directions {
+    bool along = false, across = false;
+    int left = 32;  ///< ops to look at
+  };
+  void directions(const Value* v, int64_t size, bool turned, Directions& found) {
+    const Node* n = nodeOf(v);
+    const bool whole = v->type.size() == size;
+    if (--found.left < 0 || !whole) return;
+    const bool computed = n && n->role == Role::Pointwise && v->op->has(Trait::Elementwise) && v->uses.size() == 1;
+    const bool moved = n && (v->op->kind == OpKind::Permute || v->op->kind == OpKind::Reshape);
+    if (!computed && !moved) {
+      if (!n || n->reads) (turned ? found.across : found.along) = true;
+      return;
+    }
+    if (v->op->kind == OpKind::Permute) {
+      // The last dim of more than a few elements stays last, or does not.
+      const auto& perm = v->op->intsAttr("perm");
+      const ir::Dims& shape = v->type.shape;
+      size_t last = perm.size();
+      while (last > 0 && shape[last - 1] == 1) --last;
+      bool moves = false;
+      for (size_t d = 0; d + 1 < last; ++d)
+        moves = moves || (perm[d] > perm[last - 1] && std::min(shape[d], shape[last - 1]) >= kLeastTurned);
+      turned ^= moves;
+    }
+    for (const Value* operand : v->op->operands()) directions(operand, size, turned, found);
+  }
+
+  /// Stores what is reduced where an elementwise kernel reads it better.
+  void storeTurned(const Op& reduction) {
+    const Value* v = reduction.operand(0);
+    const auto& traits = c_.traitsOf(reduction).reductions;
+    const int64_t size = v->type.size();
+    if (!c_.fuse || reduction.kind == OpKind::Matmul || size < traits.turned) return;
+    const auto bytes = static_cast<uint64_t>(size * ir::byteSize(v->type.dtype));
+    const std::string device(deviceOf(reduction));
+    if (c_.capacity && c_.capacity(device) / static_cast<uint64_t>(traits.memory) < bytes) return;
+    Node* n = nodeOf(v);
+    while (n && n->role == Role::PassThrough && v->op->operandCount() == 1) n = nodeOf(v = v->op->operand(0));
+    if (!n || n->role != Role::Pointwise || v->type.size() != size) return;
+    Directions found;
+    directions(v, size, false, found);
+    if (found.along && found.across && found.left >= 0) n->materialised = n->turned = true;
   }
 
   static bool unused(const Op& op, const Node& n) {

@@ -76,7 +76,7 @@ class Grouping {
     std::unordered_map<const Value*, std::vector<DimMap>> seen;
     treeSize_ = 1;
     inputs_.clear();
-    treePieces_ = n.role == Role::Pointwise && op.has(Trait::Piecewise);
+    treePieces_ = n.role == Role::Pointwise && (op.has(Trait::Piecewise) || n.turned);
     for (size_t i = 0; i < op.operandCount(); ++i) {
       DimMap m;
       if ((n.role == Role::Reduction && op.kind != OpKind::Matmul) || (n.role == Role::Scan && i == 0)) {

@@ -49,6 +49,7 @@ struct Node {
   bool foreign = false;       ///< evaluated in another segment or a nested region
   bool repeated = false;      ///< evaluated through a broadcast
   bool reduced = false;       ///< evaluated under a reduction or in the epilogue of a product
+  bool turned = false;        ///< reads memory along different dims, which a reduction would not do well
   bool alias = false;         ///< a materialised pass-through that is a view of its operand
   int uses = 0;               ///< evaluations, counted through what is inlined
   EvaluationPlaces places;    ///< where they are

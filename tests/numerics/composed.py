@@ -183,6 +183,13 @@ def counting(folder, dtype, rng):
         s.check(f"kthvalue({v}, 3, {options})", cut(np.take_along_axis(x, nth, axis)), cut(nth))
         values, last = modes(x, axis)
         s.check(f"mode({v}, {options})", cut(values), cut(last))
+    # Long enough for each way to find it: of the few first, or by counting equals.
+    many = rng.integers(0, 20, (3, 100)).astype(x.dtype)
+    if dtype in FLOATS: many[1, ::3], many[2, 5:], many[0, many[0] == 0] = np.nan, np.nan, -0.0
+    m, many = s.load(many)
+    for nth in (1, 12, 13, 50, 99, 100):
+        place = np.take(np.argsort(many, axis=1, kind="stable"), [nth - 1], axis=1)
+        s.check(f"kthvalue({m}, {nth}, axis: 1, keep: true)", np.take_along_axis(many, place, 1), place)
     rows, sorted_rows = s.load(np.sort(x, axis=1))
     for right in (False, True):
         want = np.array([np.searchsorted(a, b, "right" if right else "left") for a, b in zip(sorted_rows, x)])
