@@ -134,14 +134,16 @@ class TiledProductEmitter : ProductEmitter {
     return width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
   }
 
-  /// Turns rows [i0, i1) in squares: turned[column][row] from sums[row][column].
+  /// Turns rows [i0, i1), some at a time: turned[column][row] from sums[row][column].
   void turn(Val sums, Val turned, Val i0, Val i1, int64_t vectors) {
     b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(vectors), int64(plan_.width() * plan_.lanes),
                                    int64(plan_.turnedRows(p_))});
   }
 
   /// void turn(sums, turned, i0, i1, vectors, ld, rows): the same for any distances from row to row, and from column to
-  /// column where they are turned. All products of the module share it.
+  /// column where they are turned. All products of the module share it. As many rows as 16 bytes have elements are
+  /// turned within the 16 bytes of their vectors, which are stored one by one: squares of whole vectors take as long
+  /// to run, and ten times as many instructions.
   Function* turnFunction() {
     const int64_t n = plan_.lanes;
     const std::string name = "turn." + std::string(ir::name(p_.dtype)) + "." + std::to_string(n);
@@ -151,16 +153,27 @@ class TiledProductEmitter : ProductEmitter {
     setCodeAttributes(*f);
     leaveAsItIs(*f);
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
-    Val ld = f->getArg(5), rows = f->getArg(6);
-    loop(f->getArg(2), f->getArg(3), n, [&](Val i) {
+    const int64_t together = kGroupBytes / size_;
+    auto bytesOf = [&](Val elements) { return b_.CreateMul(elements, int64(size_)); };
+    auto after = [&](Val p, Val distance) { return b_.CreateGEP(b_.getInt8Ty(), p, distance); };
+    Val ld = bytesOf(f->getArg(5)), rows = bytesOf(f->getArg(6));
+    loop(f->getArg(2), f->getArg(3), together, [&](Val i) {
       loop(int64(0), f->getArg(4), 1, [&](Val vector) {
         Val j = b_.CreateMul(vector, int64(n));
-        Val from = bytes(f->getArg(0), b_.CreateAdd(b_.CreateMul(i, ld), j));
-        Val to = bytes(f->getArg(1), b_.CreateAdd(b_.CreateMul(j, rows), i));
-        Values square;
-        for (int64_t k = 0; k < n; ++k) square.push_back(load(bytes(from, b_.CreateMul(ld, int64(k)))));
-        transposeSquare(b_, square);
-        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], bytes(to, b_.CreateMul(rows, int64(k))));
+        Val from = bytes(after(f->getArg(0), b_.CreateMul(i, ld)), j);
+        Val to = after(bytes(f->getArg(1), i), b_.CreateMul(j, rows));
+        Values vectors;
+        for (int64_t k = 0; k < together; ++k) {
+          vectors.push_back(load(from));
+          from = after(from, ld);
+        }
+        transposeSquares(b_, vectors);
+        for (int64_t column = 0; column < n; ++column) {
+          llvm::SmallVector<int, 16> group;
+          for (int64_t k = 0; k < together; ++k) group.push_back(static_cast<int>(column / together * together + k));
+          store(b_.CreateShuffleVector(vectors[static_cast<size_t>(column % together)], group), to);
+          to = after(to, rows);
+        }
       });
     });
     b_.CreateRetVoid();

@@ -9,8 +9,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kGroupBytes = 16;  ///< within which instructions interleave
-
 /// Hides the vectors from what looks for shorter sequences of shuffles: these are the shortest, and the search takes
 /// several times as long as all else that is done with them.
 void keepApart(llvm::IRBuilderBase& b, Values& vectors) {
