@@ -204,9 +204,10 @@ class TiledProductEmitter : ProductEmitter {
     const int64_t before = std::min(end, rim_.blocks.before), after = std::max(begin, rim_.blocks.after);
     const int64_t from = std::max(begin, before), to = std::min(end, after);
     if (begin >= before && after >= end) return f(begin, end, kInside);
+    if (rim_.rows) return f(begin, end, kBlock);
     if (rim_.blocks.fixed) {
       // A function of each kind of block would be compiled for nearly as long as one of all.
-      return f(begin, end, end - begin == 1 ? blocks.start(begin) * (rim_.rows ? 1 : plan_.lanes) : kBlock);
+      return f(begin, end, end - begin == 1 ? blocks.start(begin) * plan_.lanes : kBlock);
     }
     if (begin < before) f(begin, before, kAnywhere);
     if (from < to) f(from, to, kInside);
