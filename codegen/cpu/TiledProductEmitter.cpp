@@ -141,9 +141,7 @@ class TiledProductEmitter : ProductEmitter {
   }
 
   /// void turn(sums, turned, i0, i1, vectors, ld, rows): the same for any distances from row to row, and from column to
-  /// column where they are turned. All products of the module share it. As many rows as 16 bytes have elements are
-  /// turned within the 16 bytes of their vectors, which are stored one by one: squares of whole vectors take as long
-  /// to run, and ten times as many instructions.
+  /// column where they are turned. All products of the module share it.
   Function* turnFunction() {
     const int64_t n = plan_.lanes;
     const std::string name = "turn." + std::string(ir::name(p_.dtype)) + "." + std::to_string(n);
@@ -153,7 +151,7 @@ class TiledProductEmitter : ProductEmitter {
     setCodeAttributes(*f);
     leaveAsItIs(*f);
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
-    const int64_t together = kGroupBytes / size_;
+    const int64_t together = stripOf(size_);
     auto bytesOf = [&](Val elements) { return b_.CreateMul(elements, int64(size_)); };
     auto after = [&](Val p, Val distance) { return b_.CreateGEP(b_.getInt8Ty(), p, distance); };
     Val ld = bytesOf(f->getArg(5)), rows = bytesOf(f->getArg(6));
@@ -167,11 +165,8 @@ class TiledProductEmitter : ProductEmitter {
           vectors.push_back(load(from));
           from = after(from, ld);
         }
-        transposeSquares(b_, vectors);
-        for (int64_t column = 0; column < n; ++column) {
-          llvm::SmallVector<int, 16> group;
-          for (int64_t k = 0; k < together; ++k) group.push_back(static_cast<int>(column / together * together + k));
-          store(b_.CreateShuffleVector(vectors[static_cast<size_t>(column % together)], group), to);
+        for (Val strip : stripsAcross(b_, vectors)) {
+          store(strip, to);
           to = after(to, rows);
         }
       });

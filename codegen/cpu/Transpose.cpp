@@ -52,7 +52,8 @@ Values transposeGroups(llvm::IRBuilderBase& b, const Values& vectors, int size) 
 
 void transposeSquare(llvm::IRBuilderBase& b, Values& rows) {
   const size_t bytes = rows[0]->getType()->getScalarSizeInBits() / 8;
-  const size_t size = std::min(rows.size(), kGroupBytes / bytes), count = rows.size() / size;
+  const size_t size = std::min(rows.size(), static_cast<size_t>(stripOf(static_cast<int64_t>(bytes)))),
+               count = rows.size() / size;
   for (size_t group = 0; group < rows.size(); group += size) {
     const auto first = rows.begin() + static_cast<long>(group);
     Values square(first, first + static_cast<long>(size));
@@ -93,6 +94,19 @@ void transposeSquares(llvm::IRBuilderBase& b, Values& rows) {
       }
     rows = std::move(next);
   }
+}
+
+Values stripsAcross(llvm::IRBuilderBase& b, Values rows) {
+  transposeSquares(b, rows);
+  const auto size = static_cast<unsigned>(rows.size());
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+  Values strips;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    llvm::SmallVector<int, 16> strip;
+    for (unsigned i = 0; i < size; ++i) strip.push_back(static_cast<int>(lane / size * size + i));
+    strips.push_back(b.CreateShuffleVector(rows[lane % size], strip));
+  }
+  return strips;
 }
 
 }  // namespace tenc::codegen::cpu
