@@ -387,7 +387,9 @@ std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<
   return sums;
 }
 
-Function* GemmTiles::of(const Tile& t) {
+Function* GemmTiles::of(Tile t) {
+  // A packed panel is full, and so are sums in scratch memory.
+  if (packed() && !plan_.sums.direct && rim_.edge == nullptr) t.tail = false;
   Function*& f = made_[t];
   if (f) return f;
   const auto [height, width, tail, place] = t;

@@ -41,7 +41,7 @@ class GemmTiles : public ProductEmitter {
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
   /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is told it. Of a
   /// split product, which has none of these, void tile(a, b, c, terms) adds to C as many terms.
-  llvm::Function* of(const Tile& t);
+  llvm::Function* of(Tile t);
 
  private:
   /// What takes part in an outer product: null is all. `row` computes a bit, by which is branched; `columns`: vectors
