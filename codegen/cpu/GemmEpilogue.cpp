@@ -1,5 +1,6 @@
 #include "codegen/cpu/GemmEpilogue.h"
 
+#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -92,10 +93,11 @@ void GemmEpilogue::emitFunction() {
   auto* j = b.CreatePHI(i64, 2);
   j->addIncoming(j0, rows);
   Val end = b.CreateAdd(j, lanes);
-  auto remaining = [&]() -> Val {  // lanes before j1
+  auto remaining = [&]() -> Val {  // lanes before j1, in 32 bits: of numbers of 64 the bits come from several vectors
     std::vector<llvm::Constant*> steps;
-    for (int l = 0; l < width; ++l) steps.push_back(b.getInt64(static_cast<uint64_t>(l)));
-    Val left = b.CreateVectorSplat(static_cast<unsigned>(width), b.CreateSub(j1, j));
+    for (int l = 0; l < width; ++l) steps.push_back(b.getInt32(static_cast<uint32_t>(l)));
+    Val left = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateSub(j1, j), lanes);
+    left = b.CreateVectorSplat(static_cast<unsigned>(width), b.CreateTrunc(left, b.getInt32Ty()));
     return b.CreateICmpSLT(llvm::ConstantVector::get(steps), left);
   };
   if (oneBody)

@@ -25,10 +25,18 @@ class PackEmitter : ProductEmitter {
     b_.SetInsertPoint(entry);
     if (how == PackB::Transpose) {
       const int64_t whole = p_.k / lanes_ * lanes_;
+      const int64_t strip = stripOf(size_), rest = columns_ % strip;
       each(0, whole, lanes_, [&](Val k) {
-        each(0, columns_ / lanes_ * lanes_, lanes_, [&](Val j) { transposed(k, j, lanes_); });
-        if (columns_ % lanes_) transposed(k, int64(columns_ / lanes_ * lanes_), columns_ % lanes_);
+        each(0, columns_ - rest, strip, [&](Val j) { transposed(k, j, strip); });
+        if (rest > 0) transposed(k, int64(columns_ - rest), rest);
       });
+      const int64_t covered = columns_ - rest + (rest > 0 ? strip : 0), row = width_ * lanes_;
+      auto* none = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element_, static_cast<unsigned>(strip)));
+      if (covered < row) {
+        each(0, whole, 1, [&](Val k) {
+          for (int64_t j = covered; j < row; j += strip) store(none, target(k, int64(j)));
+        });
+      }
       each(whole, p_.k, 1, [&](Val k) { elements(k); });
     } else if (how == PackB::Elements) {
       each(0, p_.k, 1, [&](Val k) { elements(k); });
@@ -71,13 +79,16 @@ class PackEmitter : ProductEmitter {
     }
   }
 
-  /// `lanes` steps of k by `lanes` columns, `used` of them in the matrix, where k is contiguous.
+  /// `lanes` steps of k by a strip of columns, `used` of them in the matrix, where k is contiguous.
   void transposed(Val k, Val j, int64_t used) {
-    Values square;
-    for (int64_t i = 0; i < lanes_; ++i)
-      square.push_back(i < used ? load(source(k, b_.CreateAdd(j, int64(i)))) : llvm::Constant::getNullValue(vector_));
-    transposeSquare(b_, square);
-    for (int64_t i = 0; i < lanes_; ++i) store(square[static_cast<size_t>(i)], target(b_.CreateAdd(k, int64(i)), j));
+    Values columns;
+    for (int64_t i = 0; i < stripOf(size_); ++i)
+      columns.push_back(i < used ? load(source(k, b_.CreateAdd(j, int64(i)))) : llvm::Constant::getNullValue(vector_));
+    Val to = target(k, j);
+    for (Val strip : stripsAcross(b_, columns)) {
+      store(strip, to);
+      to = at(to, width_ * lanes_);
+    }
   }
 };
 

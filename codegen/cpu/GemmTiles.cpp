@@ -46,6 +46,7 @@ GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::st
 /// registers. Returns the sums, with the builder behind the loops.
 std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
   const bool innermost = level == p_.sums.size();
+  if (innermost && rim_.rows && t.place == kBlock) return rowTaps(a, b, t, sums);
   if (innermost && rim_.edge && t.place >= 0) return rimTaps(a, b, t, sums);
   if (innermost && t.place == kBlock) return blockTaps(a, b, t, sums);
   const Product::Edge* edge = nullptr;
@@ -95,15 +96,13 @@ Val GemmTiles::place() const {
   return f->getArg(static_cast<unsigned>(f->arg_size() - 1));
 }
 
-/// At tap `k` of a tile that is told its place.
+/// At tap `k` of a tile of columns that is told its place.
 GemmTiles::Taken GemmTiles::takenAt(Val k, const Tile& t) {
   const ir::WindowDim& w = rim_.edge->window;
   Val from = b_.CreateAdd(b_.CreateMul(place(), int64(w.stride)),
                           b_.CreateSub(b_.CreateMul(k, int64(w.dilation)), int64(w.lo)));
   Taken taken;
-  for (int64_t i = 0; rim_.rows && i < t.height; ++i)
-    taken.rows.push_back(b_.CreateICmpULT(b_.CreateAdd(from, int64(i * w.stride)), int64(w.extent)));
-  for (int64_t j = 0; !rim_.rows && j < t.width; ++j) {
+  for (int64_t j = 0; j < t.width; ++j) {
     std::vector<llvm::Constant*> apart;
     for (int64_t l = 0; l < plan_.lanes; ++l)
       apart.push_back(llvm::cast<llvm::Constant>(int64((j * plan_.lanes + l) * w.stride)));
@@ -131,14 +130,12 @@ Val GemmTiles::opaqueMask(const std::vector<bool>& bits) {
   return mask;
 }
 
-/// At tap `k` of a tile whose place is known.
+/// At tap `k` of a tile of columns whose place is known.
 GemmTiles::Taken GemmTiles::takenAt(int64_t k, const Tile& t) {
   const ir::WindowDim& w = rim_.edge->window;
   auto meets = [&](int64_t place) { return w.firstTap(place) <= k && k < w.endTap(place); };
   Taken taken;
-  for (int64_t i = 0; rim_.rows && i < t.height; ++i)
-    taken.rows.push_back(meets(t.place + i) ? nullptr : b_.getFalse());
-  for (int64_t j = 0; !rim_.rows && j < t.width; ++j) {
+  for (int64_t j = 0; j < t.width; ++j) {
     std::vector<bool> bits;
     bool all = true, none = true;
     for (int64_t l = 0; l < plan_.lanes; ++l) {
@@ -153,8 +150,31 @@ GemmTiles::Taken GemmTiles::takenAt(int64_t k, const Tile& t) {
   return taken;
 }
 
-/// The sum over k of a tile at the rim: taps that all of its places have are a loop, those before and after stand one
-/// by one with what they meet.
+/// The sum over k of a tile whose rows are places, at any block: rows that meet padding in some block are left out by
+/// a branch where they do.
+std::vector<Val> GemmTiles::rowTaps(Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
+  const ir::WindowDim& w = rim_.edge->window;
+  std::vector<bool> mayMiss(static_cast<size_t>(t.height), false);
+  for (const int64_t first : rimPlaces(t))
+    for (int64_t i = 0; i < t.height; ++i)
+      if (w.firstTap(first + i) > 0 || w.endTap(first + i) < w.taps) mayMiss[static_cast<size_t>(i)] = true;
+  const std::vector<Walk> walks = {
+      {a, p_.a.col},
+      {b, packed() ? t.width * plan_.lanes : p_.b.row},
+      {b_.CreateSub(b_.CreateMul(place(), int64(w.stride)), int64(w.lo)), w.dilation}};  // where the tap meets row 0
+  return sumLoop(int64(0), int64(p_.k), false, walks, sums, [&](Val, const Values& at, Values next) {
+    Taken taken;
+    taken.row = [&](int64_t i) -> Val {
+      if (!mayMiss[static_cast<size_t>(i)]) return nullptr;
+      return b_.CreateICmpULT(b_.CreateAdd(at[2], int64(i * w.stride)), int64(w.extent));
+    };
+    addOuterProduct(at[0], at[1], t, taken, next);
+    return next;
+  });
+}
+
+/// The sum over k of a tile of columns at the rim: taps that all of its places have are a loop, those before and after
+/// stand one by one with what they meet.
 std::vector<Val> GemmTiles::rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums) {
   const TapRange r = Rim::taps(rim_.edge->window, t.place, placesOf(t));
   addTaps(r.first, r.allFirst, a, b, t, sums);
@@ -231,8 +251,10 @@ std::vector<Val> GemmTiles::blockTaps(Val a, Val b, const Tile& t, std::vector<V
   apart(false);
   return sums;
 }
+
+/// Of a tile whose columns are places.
 int64_t GemmTiles::placesOf(const Tile& t) const {
-  return rim_.rows ? t.height : t.width * plan_.lanes - (t.tail ? plan_.lanes - plan_.tail : 0);
+  return t.width * plan_.lanes - (t.tail ? plan_.lanes - plan_.tail : 0);
 }
 
 /// sums[i, j] += A[i] * B[j]: one column of A by one row of B.
@@ -249,16 +271,23 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
     for (int64_t j = 0; j < width; ++j) prefetch(at(b, plan_.prefetchRows * p_.b.row + columnsBefore(j)), false, 3);
   }
   for (int64_t i = 0; i < height; ++i) {
-    Val some = taken.row(i), from = at(a, i * p_.a.row);
-    if (isNone(some)) continue;
-    Val x = splat(some ? b_.CreateSelect(some, from, b) : from);
-    for (int64_t j = 0; j < width; ++j) {
-      Val y = row[static_cast<size_t>(j)], which = some ? some : taken.column(j);
-      if (!y) continue;
-      Val& s = sums[static_cast<size_t>(i * width + j)];
-      Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, s});
-      s = which ? b_.CreateSelect(which, sum, s) : sum;
-    }
+    auto addRow = [&] {
+      const auto first = sums.begin() + i * width;
+      std::vector<Val> next(first, first + width);
+      Val x = splat(at(a, i * p_.a.row));
+      for (int64_t j = 0; j < width; ++j) {
+        Val y = row[static_cast<size_t>(j)], which = taken.column(j);
+        if (!y) continue;
+        Val& s = next[static_cast<size_t>(j)];
+        Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, s});
+        s = which ? b_.CreateSelect(which, sum, s) : sum;
+      }
+      return next;
+    };
+    const auto first = sums.begin() + i * width;
+    Val meets = taken.row ? taken.row(i) : nullptr;
+    const std::vector<Val> next = meets ? emitIf(b_, meets, {first, first + width}, addRow) : addRow();
+    std::copy(next.begin(), next.end(), first);
   }
 }
 
@@ -358,7 +387,9 @@ std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<
   return sums;
 }
 
-Function* GemmTiles::of(const Tile& t) {
+Function* GemmTiles::of(Tile t) {
+  // A packed panel is full, and so are sums in scratch memory.
+  if (packed() && !plan_.sums.direct && rim_.edge == nullptr) t.tail = false;
   Function*& f = made_[t];
   if (f) return f;
   const auto [height, width, tail, place] = t;
@@ -370,7 +401,7 @@ Function* GemmTiles::of(const Tile& t) {
   auto* entry = BasicBlock::Create(c_, "entry", f);
   b_.SetInsertPoint(entry);
   masks_.clear();
-  if (place == kBlock) findWholeTaps(t);
+  if (place == kBlock && !rim_.rows) findWholeTaps(t);
   if (plan_.sums.direct && level_ == Level::Full) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j) prefetch(at(f->getArg(2), i * rowStride_ + j * plan_.lanes), true, 3);

@@ -1,5 +1,6 @@
 // The microkernels of a matrix product: functions that compute a tile of C in registers.
 #pragma once
+#include <functional>
 #include <map>
 
 #include "codegen/cpu/CompileLevel.h"
@@ -19,7 +20,7 @@ struct GemmRim {
 
 /// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
 /// `place`: of the first row or column, whichever is a place of a convolution with padding, when it is known; else
-/// kInside, where no tap meets padding, kBlock, any of the plan's blocks, or kAnywhere.
+/// kInside, where no tap meets padding, kBlock, any of the plan's blocks, or kAnywhere. Of rows, kInside or kBlock.
 struct Tile {
   int64_t height, width;
   bool tail;
@@ -40,14 +41,14 @@ class GemmTiles : public ProductEmitter {
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
   /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is told it. Of a
   /// split product, which has none of these, void tile(a, b, c, terms) adds to C as many terms.
-  llvm::Function* of(const Tile& t);
+  llvm::Function* of(Tile t);
 
  private:
-  /// What takes part in an outer product: null is all. `rows`: bits; `columns`: vectors of bits, without those beyond
-  /// the matrix.
+  /// What takes part in an outer product: null is all. `row` computes a bit, by which is branched; `columns`: vectors
+  /// of bits, without those beyond the matrix.
   struct Taken {
-    std::vector<Val> rows, columns;
-    Val row(int64_t i) const { return rows.empty() ? nullptr : rows[static_cast<size_t>(i)]; }
+    std::function<Val(int64_t i)> row;
+    std::vector<Val> columns;
     Val column(int64_t j) const { return columns.empty() ? nullptr : columns[static_cast<size_t>(j)]; }
   };
   bool packed() const { return plan_.pack != PackB::None; }
@@ -60,6 +61,7 @@ class GemmTiles : public ProductEmitter {
   Taken takenAt(Val k, const Tile& t);
   Taken takenAt(int64_t k, const Tile& t);
   Val opaqueMask(const std::vector<bool>& bits);
+  std::vector<Val> rowTaps(Val a, Val b, const Tile& t, const std::vector<Val>& sums);
   std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   std::vector<Val> blockTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   void addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t, std::vector<Val>& sums);

@@ -167,6 +167,27 @@ void keepLoadsNarrow(llvm::Module& module) {
 }
 }  // namespace
 
+namespace {
+/// Without what serves debuggers, exceptions, collectors of garbage and instrumentation, of which there is nothing in
+/// any module. Each of these passes would find that for each function, and a hundred of them take as long as selecting
+/// a short kernel.
+void leaveOut(llvm::TargetPassConfig& config, CodeKind kind) {
+  for (llvm::AnalysisID pass :
+       {&llvm::FEntryInserterID, &llvm::FixupStatepointCallerSavedID, &llvm::FuncletLayoutID,
+        &llvm::GCMachineCodeAnalysisID, &llvm::LiveDebugValuesID, &llvm::LocalStackSlotAllocationID,
+        &llvm::MachineSanitizerBinaryMetadataID, &llvm::PatchableFunctionID, &llvm::RemoveRedundantDebugValuesID,
+        &llvm::StackMapLivenessID, &llvm::XRayInstrumentationID})
+    config.disablePass(pass);
+  if (kind != CodeKind::Products) return;
+  // Products are straight code in loops: there is nothing to convert, to sink or to join.
+  for (llvm::AnalysisID pass : {&llvm::DetectDeadLanesID, &llvm::EarlyIfConverterID, &llvm::EarlyTailDuplicateID,
+                                &llvm::MachineCombinerID, &llvm::MachineLateInstrsCleanupID, &llvm::MachineSinkingID,
+                                &llvm::OptimizePHIsID, &llvm::PostRAMachineSinkingID, &llvm::RenameIndependentSubregsID,
+                                &llvm::ShrinkWrapID, &llvm::StackColoringID, &llvm::StackSlotColoringID})
+    config.disablePass(pass);
+}
+}  // namespace
+
 /// What `config.addISelPasses` adds. Of products, without the passes that look for better addresses in loops, which
 /// take a quarter of the time and find none: as without optimisation, but for the selection itself.
 bool Compiler::addSelection(llvm::legacy::PassManager& passes, llvm::TargetPassConfig& config, CodeKind kind) {
@@ -196,6 +217,7 @@ bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream&
   auto* functions = new llvm::MachineModuleInfoWrapperPass(machine_.get());
   llvm::TargetPassConfig* config = machine_->createPassConfig(passes);
   config->setDisableVerify(true);
+  leaveOut(*config, kind);
   passes.add(config);
   passes.add(functions);
   if (!addSelection(passes, *config, kind)) return false;

@@ -134,7 +134,7 @@ class TiledProductEmitter : ProductEmitter {
     return width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
   }
 
-  /// Turns rows [i0, i1) in squares: turned[column][row] from sums[row][column].
+  /// Turns rows [i0, i1), some at a time: turned[column][row] from sums[row][column].
   void turn(Val sums, Val turned, Val i0, Val i1, int64_t vectors) {
     b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(vectors), int64(plan_.width() * plan_.lanes),
                                    int64(plan_.turnedRows(p_))});
@@ -151,16 +151,24 @@ class TiledProductEmitter : ProductEmitter {
     setCodeAttributes(*f);
     leaveAsItIs(*f);
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
-    Val ld = f->getArg(5), rows = f->getArg(6);
-    loop(f->getArg(2), f->getArg(3), n, [&](Val i) {
+    const int64_t together = stripOf(size_);
+    auto bytesOf = [&](Val elements) { return b_.CreateMul(elements, int64(size_)); };
+    auto after = [&](Val p, Val distance) { return b_.CreateGEP(b_.getInt8Ty(), p, distance); };
+    Val ld = bytesOf(f->getArg(5)), rows = bytesOf(f->getArg(6));
+    loop(f->getArg(2), f->getArg(3), together, [&](Val i) {
       loop(int64(0), f->getArg(4), 1, [&](Val vector) {
         Val j = b_.CreateMul(vector, int64(n));
-        Val from = bytes(f->getArg(0), b_.CreateAdd(b_.CreateMul(i, ld), j));
-        Val to = bytes(f->getArg(1), b_.CreateAdd(b_.CreateMul(j, rows), i));
-        Values square;
-        for (int64_t k = 0; k < n; ++k) square.push_back(load(bytes(from, b_.CreateMul(ld, int64(k)))));
-        transposeSquare(b_, square);
-        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], bytes(to, b_.CreateMul(rows, int64(k))));
+        Val from = bytes(after(f->getArg(0), b_.CreateMul(i, ld)), j);
+        Val to = after(bytes(f->getArg(1), i), b_.CreateMul(j, rows));
+        Values vectors;
+        for (int64_t k = 0; k < together; ++k) {
+          vectors.push_back(load(from));
+          from = after(from, ld);
+        }
+        for (Val strip : stripsAcross(b_, vectors)) {
+          store(strip, to);
+          to = after(to, rows);
+        }
       });
     });
     b_.CreateRetVoid();
@@ -191,9 +199,10 @@ class TiledProductEmitter : ProductEmitter {
     const int64_t before = std::min(end, rim_.blocks.before), after = std::max(begin, rim_.blocks.after);
     const int64_t from = std::max(begin, before), to = std::min(end, after);
     if (begin >= before && after >= end) return f(begin, end, kInside);
+    if (rim_.rows) return f(begin, end, kBlock);
     if (rim_.blocks.fixed) {
       // A function of each kind of block would be compiled for nearly as long as one of all.
-      return f(begin, end, end - begin == 1 ? blocks.start(begin) * (rim_.rows ? 1 : plan_.lanes) : kBlock);
+      return f(begin, end, end - begin == 1 ? blocks.start(begin) * plan_.lanes : kBlock);
     }
     if (begin < before) f(begin, before, kAnywhere);
     if (from < to) f(from, to, kInside);

@@ -9,8 +9,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kGroupBytes = 16;  ///< within which instructions interleave
-
 /// Hides the vectors from what looks for shorter sequences of shuffles: these are the shortest, and the search takes
 /// several times as long as all else that is done with them.
 void keepApart(llvm::IRBuilderBase& b, Values& vectors) {
@@ -54,7 +52,8 @@ Values transposeGroups(llvm::IRBuilderBase& b, const Values& vectors, int size) 
 
 void transposeSquare(llvm::IRBuilderBase& b, Values& rows) {
   const size_t bytes = rows[0]->getType()->getScalarSizeInBits() / 8;
-  const size_t size = std::min(rows.size(), kGroupBytes / bytes), count = rows.size() / size;
+  const size_t size = std::min(rows.size(), static_cast<size_t>(stripOf(static_cast<int64_t>(bytes)))),
+               count = rows.size() / size;
   for (size_t group = 0; group < rows.size(); group += size) {
     const auto first = rows.begin() + static_cast<long>(group);
     Values square(first, first + static_cast<long>(size));
@@ -95,6 +94,19 @@ void transposeSquares(llvm::IRBuilderBase& b, Values& rows) {
       }
     rows = std::move(next);
   }
+}
+
+Values stripsAcross(llvm::IRBuilderBase& b, Values rows) {
+  transposeSquares(b, rows);
+  const auto size = static_cast<unsigned>(rows.size());
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+  Values strips;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    llvm::SmallVector<int, 16> strip;
+    for (unsigned i = 0; i < size; ++i) strip.push_back(static_cast<int>(lane / size * size + i));
+    strips.push_back(b.CreateShuffleVector(rows[lane % size], strip));
+  }
+  return strips;
 }
 
 }  // namespace tenc::codegen::cpu
