@@ -195,6 +195,8 @@ bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream&
   auto* functions = new llvm::MachineModuleInfoWrapperPass(machine_.get());
   llvm::TargetPassConfig* config = machine_->createPassConfig(passes);
   config->setDisableVerify(true);
+  // It would undo the order of independent chains, which is chosen with the registers in view (interleaveChains).
+  if (!quick) config->disablePass(&llvm::LiveRangeShrinkID);
   passes.add(config);
   passes.add(functions);
   if (!addSelection(passes, *config, kind)) return false;

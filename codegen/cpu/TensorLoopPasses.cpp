@@ -5,8 +5,10 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "codegen/cpu/ChainOrder.h"
 #include "codegen/cpu/FrameSlots.h"
 #include "codegen/cpu/Optimiser.h"
+#include "codegen/cpu/SingleLanes.h"
 #include "codegen/cpu/WholeVectors.h"
 
 namespace tenc::codegen::cpu {
@@ -121,6 +123,7 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
     passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
     passes.run(f, analyses.functions);
   }
+  readSingleLanes(f);
   useSlots(f);
   analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
   llvm::FunctionPassManager passes;
@@ -133,6 +136,7 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   passes.addPass(overLoops(hoisting(), true));
   passes.addPass(llvm::InstCombinePass());
   passes.run(f, analyses.functions);
+  interleaveChains(f);
 }
 
 }  // namespace tenc::codegen::cpu
