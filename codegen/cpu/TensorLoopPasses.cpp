@@ -7,6 +7,7 @@
 
 #include "codegen/cpu/ChainOrder.h"
 #include "codegen/cpu/FrameSlots.h"
+#include "codegen/cpu/NarrowVectors.h"
 #include "codegen/cpu/Optimiser.h"
 #include "codegen/cpu/SingleLanes.h"
 #include "codegen/cpu/WholeVectors.h"
@@ -134,8 +135,12 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   passes.addPass(overLoops(hoisting(), true));
   passes.addPass(llvm::GVNPass());
   passes.addPass(overLoops(hoisting(), true));
-  passes.addPass(llvm::InstCombinePass());
   passes.run(f, analyses.functions);
+  narrowVectors(f);
+  analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
+  llvm::FunctionPassManager last;
+  last.addPass(llvm::InstCombinePass());
+  last.run(f, analyses.functions);
   interleaveChains(f);
 }
 
