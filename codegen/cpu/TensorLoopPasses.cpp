@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/ValueHandle.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
@@ -104,6 +105,8 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   if (!isShort(parts.calls)) return;
   inlineParts(parts.calls);
   useWholeVectors(f, parts.padded);
+  std::vector<std::pair<llvm::WeakVH, int64_t>> padded;
+  for (const auto& [memory, bytes] : parts.padded) padded.emplace_back(const_cast<llvm::Value*>(memory), bytes);
   Analyses analyses(machine);
   analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
   {
@@ -124,6 +127,11 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
     passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
     passes.run(f, analyses.functions);
   }
+  // The last vectors of loops, which are known now; some memory has become registers.
+  PaddedMemory rest;
+  for (const auto& [memory, bytes] : padded)
+    if (memory != nullptr) rest[memory] = bytes;
+  useWholeVectors(f, rest);
   readSingleLanes(f);
   useSlots(f);
   analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
