@@ -26,9 +26,15 @@ import compile_time
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def inputs_of(name, folder):
+def script_of(name, folder):
+    """The workload's script, with its inputs in the folder."""
     from workloads import WORKLOADS
-    for i, a in enumerate(WORKLOADS[name].inputs(np.random.default_rng(0))): np.save(f"{folder}/in{i}.npy", a)
+    w = WORKLOADS[name]
+    for i, a in enumerate(w.inputs(np.random.default_rng(0))): np.save(f"{folder}/in{i}.npy", a)
+    if not w.script: return str(HERE / "workloads" / (name + ".tl"))
+    script = pathlib.Path(folder) / (name + ".tl")
+    script.write_text(w.script)
+    return str(script)
 
 
 def results(tenc, script, folder, threads):
@@ -71,9 +77,8 @@ def show(name, measured, remark=""):
 def run_rows(args, names):
     ratios = []
     for name in names:
-        script = str(HERE / "workloads" / (name + ".tl"))
         with tempfile.TemporaryDirectory() as folder:
-            inputs_of(name, folder)
+            script = script_of(name, folder)
             try:
                 files = [results(t, script, folder, args.threads) for t in (args.old, args.new)]
                 same = all(filecmp.cmp(a, b, shallow=False) for a, b in zip(*files)) and len(files[0]) == len(files[1])
@@ -121,8 +126,8 @@ def main():
     ratios = []
     if not args.run and not args.only: ratios += compile_rows(args)
     if not args.compile:
-        scripts = sorted(p.stem for p in (HERE / "workloads").glob("*.tl"))
-        ratios += run_rows(args, args.only.split(",") if args.only else scripts)
+        from workloads import WORKLOADS
+        ratios += run_rows(args, args.only.split(",") if args.only else sorted(WORKLOADS))
     if not ratios: sys.exit("no row was measured")
     print(f"\nGeometric mean of {len(ratios)} ratios: {math.exp(statistics.mean(map(math.log, ratios))):.3f}; lowest {min(ratios):.3f}.")
 

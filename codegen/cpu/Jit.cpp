@@ -178,6 +178,8 @@ void leaveOut(llvm::TargetPassConfig& config, CodeKind kind) {
         &llvm::MachineSanitizerBinaryMetadataID, &llvm::PatchableFunctionID, &llvm::RemoveRedundantDebugValuesID,
         &llvm::StackMapLivenessID, &llvm::XRayInstrumentationID})
     config.disablePass(pass);
+  // It would undo the order of independent chains, which is chosen with the registers in view (interleaveChains).
+  if (levelOf(kind) == Level::Full) config.disablePass(&llvm::LiveRangeShrinkID);
   if (kind != CodeKind::Products) return;
   // Products are straight code in loops: there is nothing to convert, to sink or to join.
   for (llvm::AnalysisID pass : {&llvm::DetectDeadLanesID, &llvm::EarlyIfConverterID, &llvm::EarlyTailDuplicateID,

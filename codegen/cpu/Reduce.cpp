@@ -85,13 +85,16 @@ Values Reducer::positionAcrossLanes(const Values& acc) {
   return {LlvmScalars::value(best), LlvmScalars::value(least)};
 }
 
-Values Reducer::acrossLanes(Values acc) {
+Values Reducer::acrossLanes(Values acc, int64_t used) {
   // The upper half is moved down and merged until one lane is left; the vectors keep their width, whose upper lanes no
   // longer matter.
   auto& b = s_.irBuilder();
   if (s_.shortCode && s_.lanes() > 1) return acrossLanesShared(acc);
   if (growing_ && s_.lanes() > 1) return positionAcrossLanes(acc);
+  // Merging with the identity changes nothing: sums start from +0, and then are never -0.
+  const bool leavesOut = !steps_.isArg() && !r_.running;
   for (int width = s_.lanes(); width > 1; width /= 2) {
+    if (leavesOut && used <= width / 2) continue;
     Values upper;
     for (Value* v : acc) upper.push_back(moveDown(v, width / 2));
     acc = merge(acc, upper);
@@ -108,7 +111,7 @@ Values Reducer::acrossLanesShared(const Values& acc) {
   for (Value* v : acc) elements.push_back(v->getType()->getScalarType());
   llvm::Type* type = elements.size() == 1 ? elements[0] : llvm::StructType::get(elements[0]->getContext(), elements);
   Value* all = callShared(s_, name, acc, type, [&](LlvmScalars& own, const Values& parameters) {
-    const Values one = Reducer(own, r_, valueType_, growing_).acrossLanes(parameters);
+    const Values one = Reducer(own, r_, valueType_, growing_).acrossLanes(parameters, own.lanes());
     if (one.size() == 1) return one[0];
     Value* pair = llvm::PoisonValue::get(type);
     for (unsigned i = 0; i < one.size(); ++i) pair = own.irBuilder().CreateInsertValue(pair, one[i], i);

@@ -25,8 +25,8 @@ class Reducer {
   /// One step; lanes that are off keep their state.
   Values step(const Values& acc, Scalar value, Scalar position, llvm::Value* mask);
   Values merge(const Values& a, const Values& b);
-  /// From lanes to one, by halves.
-  Values acrossLanes(Values acc);
+  /// From lanes to one, by halves; lanes from `used` on have seen no element.
+  Values acrossLanes(Values acc, int64_t used);
   Scalar result(const Values& acc);
 
  private:

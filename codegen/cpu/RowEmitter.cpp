@@ -17,7 +17,7 @@ class RowEmitter {
   void emitStage(const Stage& stage, const std::optional<InnerVector>& vector);
 
  private:
-  Values oneOfEach(StageEmitter& em, const Values& sums, int copies);
+  Values oneOfEach(StageEmitter& em, const Values& sums, const std::optional<InnerVector>& vector);
   Values reduce(StageEmitter& em, const std::optional<InnerVector>& vector, int copies, const Values& start);
   Value* scanChunks(StageEmitter& em, const InnerVector& vector);
 
@@ -26,7 +26,13 @@ class RowEmitter {
 };
 
 /// The result of each reduction of the stage, from the accumulators of all copies.
-Values RowEmitter::oneOfEach(StageEmitter& em, const Values& sums, int copies) {
+Values RowEmitter::oneOfEach(StageEmitter& em, const Values& sums, const std::optional<InnerVector>& vector) {
+  const int copies = vector ? vector->copies : 1;
+  int64_t used = 1;
+  if (vector) {
+    const size_t inner = vector->var - f_.kernel.outer.size();
+    used = em.stage().innerHi[inner] - em.stage().innerLo[inner];
+  }
   Values done;
   for (size_t i = 0; i < em.stage().reductions.size(); ++i) {
     Reducer red = em.reducer(em.stage().reductions[i]);
@@ -34,7 +40,7 @@ Values RowEmitter::oneOfEach(StageEmitter& em, const Values& sums, int copies) {
     for (int c = 0; c < copies; ++c) parts.push_back(em.accumulator(sums, copies, c, i));
     for (size_t n = parts.size(); n > 1; n /= 2)
       for (size_t k = 0; k < n / 2; ++k) parts[k] = red.merge(parts[2 * k], parts[2 * k + 1]);
-    Values one = em.exprs().lanes() == 1 ? parts[0] : red.acrossLanes(parts[0]);
+    Values one = em.exprs().lanes() == 1 ? parts[0] : red.acrossLanes(parts[0], used);
     done.push_back(LlvmScalars::value(red.result(one)));
   }
   return done;
@@ -61,7 +67,7 @@ Values RowEmitter::reduce(StageEmitter& em, const std::optional<InnerVector>& ve
     em.exprs().clearVar(*var);
     return out;
   });
-  return oneOfEach(em, sums, copies);
+  return oneOfEach(em, sums, vector);
 }
 
 void RowEmitter::emitStage(const Stage& stage, const std::optional<InnerVector>& vector) {
@@ -70,10 +76,10 @@ void RowEmitter::emitStage(const Stage& stage, const std::optional<InnerVector>&
   Values start = em.identities(copies);
   Values done;
   if (isEmpty(stage)) {
-    done = oneOfEach(em, start, copies);
+    done = oneOfEach(em, start, vector);
   } else {
     Value* inside = em.inBox(std::nullopt);
-    Values none = llvm::isa<llvm::Constant>(inside) ? Values() : oneOfEach(em, start, copies);
+    Values none = llvm::isa<llvm::Constant>(inside) ? Values() : oneOfEach(em, start, vector);
     done = emitIf(f_.b, inside, none, [&] { return reduce(em, vector, copies, start); });
   }
   for (size_t k = 0; k < stage.reductions.size(); ++k) {

@@ -1,12 +1,17 @@
 #include "codegen/cpu/TensorLoopPasses.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/ValueHandle.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "codegen/cpu/ChainOrder.h"
 #include "codegen/cpu/FrameSlots.h"
+#include "codegen/cpu/NarrowVectors.h"
 #include "codegen/cpu/Optimiser.h"
+#include "codegen/cpu/SingleLanes.h"
 #include "codegen/cpu/WholeVectors.h"
 
 namespace tenc::codegen::cpu {
@@ -51,11 +56,60 @@ void inlineParts(const std::vector<PartsToInline::Call>& calls) {
     if (part->use_empty()) part->eraseFromParent();
 }
 
+/// Whether a function is little code that is run a few times.
+bool isShort(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
+  constexpr unsigned kMostCode = 60;  // instructions
+  constexpr unsigned kMostTrips = 8;
+  if (f.getInstructionCount() > kMostCode) return false;
+  auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  return llvm::all_of(analyses.getResult<llvm::LoopAnalysis>(f), [&](llvm::Loop* loop) {
+    const unsigned trips = evolution.getSmallConstantTripCount(loop);
+    return trips > 0 && trips <= kMostTrips;
+  });
+}
+
+/// Short functions that the parts call, such as the tile of a product of few elements, are no functions here, and what
+/// they touch may become registers.
+void inlineShortCalls(llvm::Function& f, llvm::FunctionAnalysisManager& analyses) {
+  std::vector<llvm::CallInst*> calls;
+  for (llvm::Instruction& i : llvm::instructions(f)) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+    llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+    if (callee != nullptr && callee->hasLocalLinkage() && isShort(*callee, analyses)) calls.push_back(call);
+  }
+  for (llvm::CallInst* call : calls) {
+    llvm::Function* callee = call->getCalledFunction();
+    llvm::InlineFunctionInfo info;
+    llvm::InlineFunction(*call, info, /*MergeAttributes=*/false, nullptr, /*InsertLifetime=*/false);
+    if (!callee->use_empty()) continue;
+    analyses.clear(*callee, callee->getName());
+    callee->eraseFromParent();
+  }
+  // All of it is near, and memory that is prefetched becomes no register.
+  for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(f)))
+    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+        call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch)
+      call->eraseFromParent();
+}
+
 /// The address that an address, or a vector of them, is counted from.
-const llvm::Value* baseOf(const llvm::Value* address) {
+const llvm::Value* baseOf(const llvm::Value* address, int depth = 2) {
   while (const auto* step = llvm::dyn_cast<llvm::GEPOperator>(address)) address = step->getPointerOperand();
-  if (const auto* vector = llvm::dyn_cast<llvm::InsertElementInst>(address)) return baseOf(vector->getOperand(1));
-  if (const auto* vector = llvm::dyn_cast<llvm::ShuffleVectorInst>(address)) return baseOf(vector->getOperand(0));
+  if (const auto* vector = llvm::dyn_cast<llvm::InsertElementInst>(address))
+    return baseOf(vector->getOperand(1), depth);
+  if (const auto* vector = llvm::dyn_cast<llvm::ShuffleVectorInst>(address))
+    return baseOf(vector->getOperand(0), depth);
+  if (const auto* steps = llvm::dyn_cast<llvm::PHINode>(address); steps != nullptr && depth > 0) {
+    // `p = first; p += step` in a loop.
+    const llvm::Value* base = nullptr;
+    for (const llvm::Value* from : steps->incoming_values()) {
+      const llvm::Value* other = baseOf(from, depth - 1);
+      if (other == steps) continue;
+      if (base != nullptr && base != other) return address;
+      base = other;
+    }
+    return base == nullptr ? address : base;
+  }
   return address;
 }
 
@@ -91,6 +145,7 @@ uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uin
     return length;
   }
   left -= length * (trips - 1);
+  loop.setLoopID(nullptr);  // which may say that it is not to be unrolled
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.full");
   return length * trips;
 }
@@ -100,8 +155,11 @@ uint64_t chooseUnrolling(llvm::Loop& loop, llvm::ScalarEvolution& evolution, uin
 void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::TargetMachine& machine) {
   if (!isShort(parts.calls)) return;
   inlineParts(parts.calls);
-  useWholeVectors(f, parts.padded);
   Analyses analyses(machine);
+  inlineShortCalls(f, analyses.functions);
+  useWholeVectors(f, parts.padded);
+  std::vector<std::pair<llvm::WeakVH, int64_t>> padded;
+  for (const auto& [memory, bytes] : parts.padded) padded.emplace_back(const_cast<llvm::Value*>(memory), bytes);
   analyses.modules.getResult<llvm::ProfileSummaryAnalysis>(*f.getParent());
   {
     llvm::FunctionPassManager passes;
@@ -121,6 +179,12 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
     passes.addPass(llvm::InstCombinePass());  // masked loads of memory that is padded
     passes.run(f, analyses.functions);
   }
+  // The last vectors of loops, which are known now; some memory has become registers.
+  PaddedMemory rest;
+  for (const auto& [memory, bytes] : padded)
+    if (memory != nullptr) rest[memory] = bytes;
+  useWholeVectors(f, rest);
+  readSingleLanes(f);
   useSlots(f);
   analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
   llvm::FunctionPassManager passes;
@@ -131,8 +195,13 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   passes.addPass(overLoops(hoisting(), true));
   passes.addPass(llvm::GVNPass());
   passes.addPass(overLoops(hoisting(), true));
-  passes.addPass(llvm::InstCombinePass());
   passes.run(f, analyses.functions);
+  narrowVectors(f);
+  analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());
+  llvm::FunctionPassManager last;
+  last.addPass(llvm::InstCombinePass());
+  last.run(f, analyses.functions);
+  interleaveChains(f);
 }
 
 }  // namespace tenc::codegen::cpu

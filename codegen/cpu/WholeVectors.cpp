@@ -42,9 +42,9 @@ class WholeVectors {
         llvm::Instruction& instruction = *i++;
         if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
           i = write(*store);
-        } else if (auto* load = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-                   load != nullptr && load->getIntrinsicID() == llvm::Intrinsic::masked_load) {
-          read(*load);
+        } else if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
+          if (call->getIntrinsicID() == llvm::Intrinsic::masked_load) read(*call);
+          if (call->getIntrinsicID() == llvm::Intrinsic::masked_store) write(*call);
         }
       }
   }
@@ -97,6 +97,21 @@ class WholeVectors {
     new llvm::StoreInst(lanes.of, first.getPointerOperand(), false, first.getAlign(), first.getIterator());
     for (llvm::StoreInst* piece : pieces) piece->eraseFromParent();
     return behind;
+  }
+
+  /// A masked store of all that is left of the tensor.
+  void write(llvm::IntrinsicInst& store) {
+    llvm::Value* vector = store.getArgOperand(0);
+    const Place place = placeOf(store.getArgOperand(1));
+    const auto* mask = llvm::dyn_cast<llvm::Constant>(store.getArgOperand(3));
+    if (mask == nullptr || !isLast(place, vector->getType())) return;
+    for (unsigned lane = 0; lane < place.left / bytesOf(vector->getType()->getScalarType()); ++lane) {
+      const llvm::Constant* on = mask->getAggregateElement(lane);
+      if (on == nullptr || !on->isOneValue()) return;
+    }
+    const auto align = llvm::cast<llvm::ConstantInt>(store.getArgOperand(2))->getAlignValue();
+    new llvm::StoreInst(vector, store.getArgOperand(1), false, align, store.getIterator());
+    store.eraseFromParent();
   }
 
   /// Of floats: what is in the other lanes stops nothing.

@@ -71,6 +71,7 @@ class Program:
                 lambda: f"({sub()} / ({sub()} * {self.named(shape)} + 1.5))"]
         if shape == (n,):
             if self.square: ways.append(lambda: f"({sub()} @ {self.named((n, n))})")
+            if 2 <= n <= 8: ways.append(lambda: "[" + ", ".join(self.element() for _ in range(n)) + "]")
             if n > 2: ways += [lambda: self.joined(sub(), self.named(shape)), lambda: self.joined(self.named(shape), sub())]
             ways += [lambda: f"({self.tensor((m,), depth - 1)} @ {self.tensor((m, n), depth - 1)})",
                      lambda: f"sum({self.tensor((m, n), depth - 1)}, axis: 0)", lambda: f"flip({sub()})", lambda: f"softmax({sub()})",
@@ -85,6 +86,10 @@ class Program:
                      lambda: f"({self.tensor((m,), depth - 1)}[:, new] * {self.tensor((n,), depth - 1)}[new])"]
         if shape == (n, n): ways += [lambda: f"{sub()}.T", lambda: f"({self.named((m, n))}.T @ {self.named((m, n))})", lambda: f"({sub()} @ {self.named(shape)})"]
         return r.choice(ways)()
+
+    def element(self):
+        """Of a vector that is written one by one."""
+        return f"({self.r.choice('vw')}[{self.index(self.n)}] {self.r.choice('+-*')} {self.number()})"
 
     def whole(self, shape, depth=1):
         """An expression of integers."""
