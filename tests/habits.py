@@ -63,16 +63,18 @@ def said_of(tenc, folder, source):
 
 def first_edits(errors):
     """The first edit of every error, as far as they touch neither each other nor another file. What is put in front of a part
-    that another edit replaces touches it, but for whole lines; so do two insertions at one place that no brackets nest."""
+    that another edit replaces touches it, but for whole lines, and so does a word that an edit leaves in front of it; so do two
+    insertions at one place that no brackets nest."""
     chosen = []
     nested = lambda text: text.endswith("\n") or sum(map(text.count, "([{")) != sum(map(text.count, ")]}"))
     unordered = lambda e, c: place(e) == place(c) and not nested(e["replacement"]) and not nested(c["replacement"])
     place = lambda e: ((e["line"], e["column"]), (e["endLine"], e["endColumn"]))
     leads = lambda e, c: place(e) == (place(c)[0],) * 2 and place(c)[0] != place(c)[1] and not e["replacement"].endswith("\n")
+    word = lambda e, c: place(e) == (place(c)[1],) * 2 and c["replacement"].endswith(" ") and not e["replacement"].endswith("\n")
     overlap = lambda e, c: place(e)[0] < place(c)[1] and place(c)[0] < place(e)[1]
     for error in errors:
         edits = next((h["edits"] for h in error["helps"] if h["edits"]), [])
-        apart = not any(overlap(e, c) or leads(e, c) or leads(c, e) or unordered(e, c) for e in edits for c in chosen)
+        apart = not any(overlap(e, c) or leads(e, c) or leads(c, e) or word(e, c) or word(c, e) or unordered(e, c) for e in edits for c in chosen)
         if apart and not any(e in chosen for e in edits) and all(e["file"] == "s.tl" for e in edits):
             chosen += edits
     return chosen

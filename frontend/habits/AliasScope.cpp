@@ -5,6 +5,7 @@
 
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 #include "ir/DeviceTable.h"
@@ -78,6 +79,8 @@ AliasScope::AliasScope(AliasFile& all, Span part) : all_(all) {
   visitor.onStatement = [&](const ast::Stmt& s) { add(s); };
   visitor.onExpression = [&](const ast::Expr& e) {
     if (e.kind == ExprKind::Name) names_.push_back(&e);
+    const ast::Expr* changed = changedByCall(e);
+    if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) changes_.push_back({root->text, e.span});
     return true;
   };
   visitAround(all.file(), part, visitor);
@@ -184,6 +187,8 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
       const bool method = callee.kind == ExprKind::Member;
       if (!method && callee.kind != ExprKind::Name) break;
       addGiven(e, names);
+      if (all_.passes(callee))
+        for (const ast::Argument& a : e.arguments) add(a.value);
       if (!givesOperand(e)) break;
       const ast::Expr* root = method ? rootOf(callee) : nullptr;
       const syntax::Familiar* library = root ? syntax::familiarName(root->text) : nullptr;
@@ -214,8 +219,6 @@ void AliasScope::add(const ast::Stmt& s) {
   if (calls && s.value->args[0]->kind == ExprKind::Member && s.value->args[0]->text == "append")
     if (const ast::Expr* list = rootOf(*s.value->args[0]->args[0]))
       for (const ast::Argument& a : s.value->arguments) bound_.push_back({list->text, a.value.get(), s.span, true});
-  const ast::Expr* changed = calls ? changedByCall(*s.value) : nullptr;
-  if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) changes_.push_back({root->text, s.span});
 }
 void AliasScope::bind(const ast::Pattern& p, const ast::Expr& value, Span span) {
   if (!p.isTuple) {
@@ -348,6 +351,21 @@ AliasFile::AliasFile(const ast::File& file, bool variablesShare)
     if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
     if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);
   }
+  TreeVisitor layers;
+  layers.onStatement = [&](const ast::Stmt& s) {
+    const std::string name = nameBound(s);
+    if (!name.empty() && s.value && passesOperand(*s.value)) passing_.insert(name);
+  };
+  layers.onExpression = [&](const ast::Expr& e) {
+    for (const ast::FieldInit& f : e.fields)
+      if (f.value && passesOperand(*f.value)) passing_.insert("." + f.name.text);
+    return true;
+  };
+  layers.visit(file);
+}
+
+bool AliasFile::passes(const ast::Expr& callee) const {
+  return passing_.contains((callee.kind == ExprKind::Member ? "." : "") + callee.text) || passesOperand(callee);
 }
 
 AliasScope& AliasFile::scopeAt(Span part) {

@@ -93,6 +93,8 @@ class AliasFile {
   bool variablesShare() const { return variablesShare_; }
   /// Whether the script declares a class, or a struct, of that name.
   bool isClass(const std::string& name) const { return classes_.contains(name); }
+  /// Whether what is called so, a variable or a field, may give what it is called with.
+  bool passes(const ast::Expr& callee) const;
   AliasScope& scopeAt(Span part);
   const std::vector<const ast::Stmt*>& functions(std::string_view name) const;
   /// The names that a function, or a lambda of the scope, may give; none while it is being found out, as in recursion.
@@ -102,8 +104,8 @@ class AliasFile {
  private:
   const ast::File& file_;
   const bool unread_, variablesShare_;
-  int depth_ = 0;  ///< of functions that are looked through
-  NameSet classes_;
+  int depth_ = 0;              ///< of functions that are looked through
+  NameSet classes_, passing_;  ///< passing_: fields with a point before
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;
   std::map<const ast::Stmt*, std::unique_ptr<AliasScope>> scopes_;
   std::map<const void*, NameSet> given_;

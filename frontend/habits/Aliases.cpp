@@ -77,11 +77,17 @@ class Callers {
   std::set<const ast::Stmt*> seen_;
 };
 
+/// Whether the statement that makes a change binds the name, which has the array from then on: `y = x.exp_()`.
+bool isBoundByChange(const ast::File& file, const std::string& name, Span change) {
+  const ast::Stmt* s = placeIn(file, change).statement;
+  return s && s->span != change && nameBound(*s) == name;
+}
+
 std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span change) {
   const AliasScope& scope = all.scopeAt(change);
   NameSet aliases = scope.aliasesOf(name, change);
   for (const std::string& other : aliases)
-    if (other != name && scope.isReadAfter(other, change)) return other;
+    if (other != name && !isBoundByChange(all.file(), other, change) && scope.isReadAfter(other, change)) return other;
   if (scope.isBoundFor(name, change)) aliases.erase(name);  // which is no longer what was passed
   const ast::Stmt* fn = scope.function();
   // A default is made once in Python.
@@ -114,6 +120,11 @@ bool hasUnread(const ast::File& file) {
   return found;
 }
 
+bool isInPlaceName(std::string_view name) {
+  const syntax::Familiar* known = syntax::familiarName(name);
+  return name.size() > 1 && name.ends_with('_') && !name.ends_with("__") && !(known && known->nothing);
+}
+
 const ast::Expr* changedByCall(const ast::Expr& call) {
   if (call.kind != ExprKind::Call || call.args[0]->kind != ExprKind::Member) return nullptr;
   const ast::Expr& callee = *call.args[0];
@@ -129,10 +140,7 @@ const ast::Expr* changedByCall(const ast::Expr& call) {
     const auto given = std::ranges::find_if(call.arguments, isOperand);
     operand = given == call.arguments.end() ? nullptr : given->value.get();
   }
-  const std::string_view name = callee.text;
-  const syntax::Familiar* known = syntax::familiarName(name);
-  const bool changes = name.size() > 1 && name.ends_with('_') && !name.ends_with("__") && !(known && known->nothing);
-  return changes || (ofLibrary && isAskedInPlace(call)) ? operand : nullptr;
+  return isInPlaceName(callee.text) || (ofLibrary && isAskedInPlace(call)) ? operand : nullptr;
 }
 
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
@@ -162,7 +170,8 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
     if (c.name != binding.text) {
       // A variable would be a copy, which does not change with what it was bound to.
       const bool shows = scope.mayHold(binding.text, scope.aliasesOf(c.name, c.span), c.span);
-      if (shows && scope.isReadAfter(binding.text, c.span)) return c.name;
+      if (shows && !isBoundByChange(file, binding.text, c.span) && scope.isReadAfter(binding.text, c.span))
+        return c.name;
       continue;
     }
     if (c.ofPart && scope.holdsTwice(c.name)) return c.name;

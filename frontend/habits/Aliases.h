@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "frontend/habits/StatementNames.h"
 #include "support/SourceFile.h"
@@ -23,6 +24,8 @@ bool isChangedInPlace(const ast::File& file, const ast::Expr& name);
 bool isPartChanged(const ast::File& file, const ast::Name& name);
 /// Whether statements could not be read, so that loops and functions are not known.
 bool hasUnread(const ast::File& file);
+/// Whether a function of PyTorch of that name changes its operand: `relu_`.
+bool isInPlaceName(std::string_view name);
 /// What a call of PyTorch changes: `x` of `x.exp_()`, `torch.exp_(x)` and `F.relu(x, inplace=True)`; null for another
 /// expression.
 const ast::Expr* changedByCall(const ast::Expr& call);

@@ -17,11 +17,13 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
 #include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
+#include "frontend/habits/TrainingMode.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/habits/TypeTests.h"
@@ -100,6 +102,11 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     }
   }
   const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
+  const auto mode = named && named->nothing && named->ofNetwork && file ? trainingMode(*file) : std::nullopt;
+  if (mode) {
+    d.help(mode->help);
+    return true;
+  }
   const ast::Stmt* alone = named && named->nothing && file ? placeIn(*file, call.span).statement : nullptr;
   if (alone && named->ofGradients && isTrained(*file)) {  // the step takes it along
     d.help(std::string(named->help));
@@ -277,18 +284,23 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
       for (const FnDecl& d : it->second) there.push_back(&d);
     if (takeSoMany(there, count)) return false;
   }
-  context_
-      .error(Code::E0206, member.opSpan,
-             describe(base) + " has no `" + member.text + "` that changes it: values do not change in place")
-      .help(std::string(known->help), known->ofGradients && isTrained(*file)  // the step takes it along
-                                          ? std::vector<Edit>()
-                                          : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
+  auto d =
+      context_.error(Code::E0206, member.opSpan,
+                     describe(base) + " has no `" + member.text + "` that changes it: values do not change in place");
+  const auto mode = trainingMode(*file);
+  const bool taken = known->ofGradients && isTrained(*file);  // by the step
+  d.help(mode ? mode->help : std::string(known->help),
+         mode || taken ? std::vector<Edit>() : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
   return true;
 }
 
 void Habits::methodsOfTorch(const ast::Expr& root) {
   const ast::File* file = context_.frame().unit->file;
-  if (root.text != "torch" || !file || !context_.frame().undeclared.insert(root.text + ".").second) return;
+  if (!file) return;
+  // In a script of both, what either makes is told apart as long as both are named.
+  const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
+  if (!named.torch || (root.text != "torch" && !named.numpy) || !context_.frame().undeclared.insert("torch.").second)
+    return;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     if (e.kind != ExprKind::Call) return true;
@@ -389,6 +401,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
   if (Translation(context_, scopes_).waits()) {
     d.help("operations have no prefix");
+    return true;
+  }
+  if (isInPlaceName(name)) {
+    d.help("values do not change in place: a function gives a new value, which is bound to the name again");
     return true;
   }
   const syntax::Familiar* known = syntax::familiarName(name);

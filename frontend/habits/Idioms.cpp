@@ -5,6 +5,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/SameValue.h"
 #include "frontend/names/Frame.h"
@@ -466,8 +467,12 @@ std::optional<Help> optionLeftOut(Context& context, Span argument, const std::st
   if (!call) return std::nullopt;
   const auto& all = call->arguments;
   const auto it = std::find_if(all.begin(), all.end(), [&](const ast::Argument& a) { return a.span == argument; });
-  if (it == all.end() || !it->value || !syntax::meansNothing(*option, textOf(context, it->value->span)))
-    return std::nullopt;
+  if (it == all.end() || !it->value) return std::nullopt;
+  // `inplace=True`, where nothing else has the operand
+  const auto inPlace = inPlaceArgument(*call);
+  const bool unseen = inPlace && &all[*inPlace] == &*it && *inPlace > 0 && all[0].value &&
+                      !readBehindChange(*file, *call, *all[0].value);
+  if (!unseen && !syntax::meansNothing(*option, textOf(context, it->value->span))) return std::nullopt;
   Span taken = argument;
   if (it != all.begin())
     taken.begin = std::prev(it)->span.end;

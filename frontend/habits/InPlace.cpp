@@ -18,6 +18,10 @@ namespace tenc::frontend {
 namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
+constexpr std::string_view kMaybe =
+    "values do not change in place, and whether this one would depends on `inplace`: bind the name again where the "
+    "change "
+    "is meant, and leave `inplace` out where it is not";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 
 /// What can be assigned to.
@@ -70,6 +74,7 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
   const std::string help(known && !known->help.empty() ? known->help : kInPlace);
   TranslatedCall value{made, help, e.span};
   if (!readsAgain(e)) return value;
+  if (!isInPlaceKnown(e)) return TranslatedCall{"", std::string(kMaybe), e.span};
   const ast::File* file = context_.frame().unit->file;
   const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
   const bool whole = s && s->value.get() == &e && s->annotations.empty() &&
@@ -86,6 +91,7 @@ std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Cal
                                                    Beside beside) {
   if (beside != Beside::Statement || given.empty() || !changesItsOperand(e, callee) || !isPlace(*changedByCall(e)))
     return std::nullopt;
+  if (!isInPlaceKnown(e)) return TranslatedCall{"", std::string(kMaybe), e.span};
   const WrittenCall written = [&] {
     WrittenCall w{callee.name, callee.method, {}, beside};
     for (const syntax::ForeignArgument& a : given) w.operands.push_back({a.text, a.compound});

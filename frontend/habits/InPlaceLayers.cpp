@@ -209,7 +209,41 @@ std::optional<size_t> inPlaceArgument(const ast::Expr& call) {
 bool isAskedInPlace(const ast::Expr& call) {
   const auto place = inPlaceArgument(call);
   const ast::Expr* value = place ? call.arguments[*place].value.get() : nullptr;
-  return value && (value->text == "True" || (value->kind == ExprKind::Bool && value->boolean));
+  return value && value->text != "False" && !(value->kind == ExprKind::Bool && !value->boolean);
+}
+
+bool isInPlaceKnown(const ast::Expr& call) {
+  const auto place = inPlaceArgument(call);
+  const ast::Expr* value = place ? call.arguments[*place].value.get() : nullptr;
+  return !value || value->text == "True" || value->text == "False" || value->kind == ExprKind::Bool;
+}
+
+bool passesOperand(const ast::Expr& layer) {
+  const auto anyOf = [](const std::vector<ast::ExprPtr>& parts) {
+    return std::ranges::any_of(parts, [](const auto& part) { return part && passesOperand(*part); });
+  };
+  switch (layer.kind) {
+    case ExprKind::Name: return layer.text == "flatten";
+    case ExprKind::Member: return isInPlaceName(layer.text);
+    case ExprKind::Tuple: return anyOf(layer.args);
+    case ExprKind::If:
+      return std::ranges::any_of(layer.blocks, [](const ast::Block& b) {
+        const auto& all = b.statements;
+        return !all.empty() && all.back() && all.back()->value && passesOperand(*all.back()->value);
+      });
+    case ExprKind::Lambda:
+      return layer.body && (layer.body->kind == ExprKind::Name ||
+                            (layer.body->kind == ExprKind::Call && passesOperand(*layer.body->args[0])));
+    case ExprKind::Call: {
+      const ast::Expr& callee = *layer.args[0];
+      if (std::ranges::find(kPassing, std::string_view(callee.text)) != kPassing.end() || isAskedInPlace(layer))
+        return true;
+      // `nn.Sequential(nn.Identity(), nn.ReLU())`, `partial(F.relu, inplace=True)`
+      return std::ranges::any_of(layer.arguments,
+                                 [](const ast::Argument& a) { return a.value && passesOperand(*a.value); });
+    }
+    default: return false;
+  }
 }
 
 bool makesInPlaceLayer(const ast::Expr& call) {

@@ -10,8 +10,12 @@ namespace tenc::frontend {
 
 /// Which argument of the call is `inplace`, by its name or its place; nothing where none is.
 std::optional<size_t> inPlaceArgument(const ast::Expr& call);
-/// Whether the call is given `inplace=True`.
+/// Whether the call is given `inplace=True`, or a value that may be true.
 bool isAskedInPlace(const ast::Expr& call);
+/// Whether the text tells if the call is given `inplace=True`.
+bool isInPlaceKnown(const ast::Expr& call);
+/// Whether the value, a layer or a function, may give what it is called with, or a view of it, as its text tells.
+bool passesOperand(const ast::Expr& layer);
 /// Whether the call makes a layer that works in place.
 bool makesInPlaceLayer(const ast::Expr& call);
 /// A name that shows, behind a call, what that changed in its operand; nothing where the operand is a value that

@@ -10,6 +10,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
+#include "syntax/Familiar.h"
 #include "syntax/ForeignImports.h"
 
 namespace tenc::frontend {
@@ -19,28 +20,40 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
-/// Functions and methods that give one number, whatever they are given, and those that keep the rank of their operand.
-constexpr std::array kNumbers = std::to_array<std::string_view>(
-    {"dot", "float", "int", "item", "len", "nelement", "numel", "randint", "random", "vdot"});
+/// Functions that give one number, whatever they are given.
+constexpr std::array kNumbers =
+    std::to_array<std::string_view>({"item", "len", "ndim", "nelement", "numel", "perf_counter", "time", "vdot"});
 constexpr std::array kReductions =
-    std::to_array<std::string_view>({"max", "mean", "min", "norm", "prod", "std", "sum"});
+    std::to_array<std::string_view>({"all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
+                                     "median", "min", "norm", "prod", "std", "sum", "var"});
+/// Of Python, with an operand of one dim, or with several.
+constexpr std::array kOfPython = std::to_array<std::string_view>({"max", "min", "sum"});
 constexpr std::array kKeepingRank = std::to_array<std::string_view>(
-    {"abs",     "array",  "asarray", "astype", "clip",    "cos",     "cumsum", "exp",   "float32",
-     "float64", "list",   "log",     "long",   "maximum", "minimum", "relu",   "round", "sigmoid",
-     "sin",     "sorted", "sqrt",    "square", "tanh",    "tensor",  "where"});
+    {"abs",     "array",   "asarray",     "astype", "clamp",    "clip",  "clone",   "copy", "cos",
+     "cpu",     "cumprod", "cumsum",      "detach", "double",   "exp",   "f32",     "f64",  "float",
+     "float32", "float64", "i32",         "i64",    "int",      "list",  "log",     "long", "maximum",
+     "minimum", "numpy",   "permutation", "relu",   "reversed", "round", "sigmoid", "sin",  "sorted",
+     "sqrt",    "square",  "tanh",        "tensor", "tolist",   "where"});
+/// Of these, what stands between the parentheses of the method says how, not of what.
+constexpr std::array kToldHow = std::to_array<std::string_view>(
+    {"astype", "cumprod", "cumsum", "double", "float", "int", "long", "numpy", "round", "tolist"});
 constexpr std::array kVectors =
-    std::to_array<std::string_view>({"arange", "bincount", "flatten", "flatnonzero", "linspace", "range", "randperm",
-                                     "permutation", "ravel", "tolist"});
-constexpr std::array kOfShape = std::to_array<std::string_view>({"empty", "full", "ones", "rand", "randn", "zeros"});
+    std::to_array<std::string_view>({"arange", "bincount", "flatnonzero", "linspace", "randperm", "range", "ravel"});
+constexpr std::array kOfShape =
+    std::to_array<std::string_view>({"empty", "full", "ones", "rand", "randn", "random", "zeros"});
+constexpr std::array kDrawn = std::to_array<std::string_view>({"choice", "normal", "randint", "uniform"});
+constexpr std::array kReshaped = std::to_array<std::string_view>({"reshape", "view"});
 
 template <size_t N>
 bool isIn(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// How many dims a value has at most: 0, 1, or 2 where that is not known.
+/// How many dims a value has at most, or `kMany`, where that is not known.
 class Ranks {
  public:
+  static constexpr int kMany = 64;
+
   explicit Ranks(const ast::File& file) : file_(file) {}
 
   int of(const ast::Expr& e) {
@@ -48,20 +61,20 @@ class Ranks {
       case ExprKind::Int:
       case ExprKind::Float:
       case ExprKind::Bool: return 0;
-      case ExprKind::Unary:
-      case ExprKind::Binary: return e.text == "@" ? kMany : highest(e.args);
+      case ExprKind::Unary: return highest(e.args);
+      case ExprKind::Binary: return e.text == "@" ? ofProduct(*e.args[0], *e.args[1]) : highest(e.args);
       case ExprKind::Array:
-      case ExprKind::Tuple: return std::min(kMany, 1 + highest(e.args));
+      case ExprKind::Tuple: return more(highest(e.args), 1);
       case ExprKind::Name: return ofName(e);
       case ExprKind::Index: return ofIndex(e);
       case ExprKind::Call: return ofCall(e);
-      case ExprKind::Member: return e.text == "shape" ? 1 : kMany;
+      case ExprKind::Member: return ofMember(e);
       default: return kMany;
     }
   }
 
  private:
-  static constexpr int kMany = 2;
+  static int more(int rank, int by) { return rank >= kMany ? kMany : std::max(0, rank + by); }
 
   int highest(const std::vector<ast::ExprPtr>& parts) {
     int rank = 0;
@@ -69,25 +82,103 @@ class Ranks {
       if (part) rank = std::max(rank, of(*part));
     return rank;
   }
+  int ofMember(const ast::Expr& e) {
+    if (e.text == "shape") return 1;
+    if (e.text == "size" || e.text == "ndim") return 0;
+    return e.text == "T" || e.text == "mT" ? of(*e.args[0]) : kMany;
+  }
+  int ofProduct(const ast::Expr& a, const ast::Expr& b) {
+    const int left = of(a), right = of(b);
+    if (left <= 1 && right <= 1) return 0;
+    if (left <= 2 && right <= 2) return left + right - 2;
+    return kMany;
+  }
   int ofIndex(const ast::Expr& e) {
-    const int rank = of(*e.args[0]);
-    const bool one = e.subscripts.size() == 1 && e.subscripts[0].index && of(*e.subscripts[0].index) == 0;
-    return one && rank < kMany ? std::max(0, rank - 1) : rank;
+    int rank = of(*e.args[0]);
+    for (const ast::Subscript& s : e.subscripts) {
+      if (s.kind == ast::Subscript::Kind::Slice) continue;
+      const int index = s.kind == ast::Subscript::Kind::Index && s.index ? of(*s.index) : kMany;
+      if (index > 1) return kMany;
+      if (index == 0) rank = more(rank, -1);
+    }
+    return rank;
+  }
+  /// Of what a shape tells, given as a number, a tuple, or in several arguments from one on.
+  int ofShape(const ast::Expr& call, size_t from) {
+    int numbers = 0;
+    for (size_t i = from; i < call.arguments.size(); ++i) {
+      const ast::Argument& a = call.arguments[i];
+      if (!a.value || (a.name && a.name->text != "size" && a.name->text != "shape")) continue;
+      const bool written = a.value->kind == ExprKind::Tuple || a.value->kind == ExprKind::Array;
+      if (written) return static_cast<int>(a.value->args.size());
+      if (of(*a.value) > 0) return kMany;
+      ++numbers;
+    }
+    return numbers;
+  }
+  static const ast::Argument* named(const ast::Expr& call, std::string_view name) {
+    const auto found =
+        std::ranges::find_if(call.arguments, [&](const ast::Argument& a) { return a.name && a.name->text == name; });
+    return found == call.arguments.end() ? nullptr : &*found;
+  }
+  /// Of a number, or of as many as a shape tells: `randint(0, 9, (2, 3))`, `np.random.normal(size=3)`.
+  int ofDraw(const ast::Expr& call) {
+    const auto isShape = [](const ast::Argument& a) {
+      return !a.name && a.value && (a.value->kind == ExprKind::Tuple || a.value->kind == ExprKind::Array);
+    };
+    if (named(call, "size") || named(call, "shape") || std::ranges::any_of(call.arguments, isShape)) {
+      for (size_t i = 0; i < call.arguments.size(); ++i)
+        if (isShape(call.arguments[i]) || call.arguments[i].name) return ofShape(call, i);
+    }
+    return call.arguments.size() <= 2 && call.args[0]->text != "choice" ? highestOf(call) : kMany;
+  }
+  int highestOf(const ast::Expr& call) {
+    int rank = 0;
+    for (const ast::Argument& a : call.arguments)
+      if (a.value && !a.name) rank = std::max(rank, of(*a.value));
+    return rank;
+  }
+  /// Of `max(x, axis=0)`, `x.mean(1)`; all dims go where none is named.
+  int ofReduction(const ast::Expr& call, bool method, const ast::Expr& operand) {
+    size_t options = 0;
+    for (size_t i = method ? 0 : 1; i < call.arguments.size(); ++i) {
+      const ast::Argument& a = call.arguments[i];
+      options += !a.name || (a.name->text != "dtype" && a.name->text != "correction" && a.name->text != "ddof");
+    }
+    const bool keeps = named(call, "keepdims") || named(call, "keepdim") || named(call, "keep");
+    if (options == 0) return 0;
+    return keeps ? of(operand) : more(of(operand), -1);
   }
   int ofCall(const ast::Expr& e) {
     const ast::Expr& callee = *e.args[0];
     const std::string& name = callee.text;
-    const bool method = callee.kind == ExprKind::Member && rootOfMember(callee).kind != ExprKind::Name;
+    const bool member = callee.kind == ExprKind::Member;
+    const ast::Expr& root = rootOfMember(callee);
+    const syntax::Familiar* library = member && root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
+    const bool method = member && !(library && (library->prefix || library->layer)) && !isModule(root);
     const ast::Expr* first = !e.arguments.empty() ? e.arguments[0].value.get() : nullptr;
-    if (isIn(kNumbers, name) || (isIn(kReductions, name) && e.arguments.size() <= (method ? 0 : 1))) return 0;
-    if (isIn(kVectors, name)) return 1;
-    if (isIn(kOfShape, name) && first) return e.arguments.size() == 1 && first->kind == ExprKind::Int ? 1 : kMany;
+    const ast::Expr* operand = method ? callee.args[0].get() : first;
     if (name == "map" || name == "tabulate") return ofElements(e, name == "map");
-    if (!isIn(kKeepingRank, name)) return kMany;
-    int rank = callee.kind == ExprKind::Member && !first ? of(*callee.args[0]) : 0;
-    for (const ast::Argument& a : e.arguments)
-      if (a.value && !a.name) rank = std::max(rank, of(*a.value));
-    return rank;
+    if (isIn(kNumbers, name)) return 0;
+    if (isIn(kVectors, name)) return 1;
+    if (isIn(kOfShape, name)) return first ? ofShape(e, 0) : 0;
+    if (isIn(kDrawn, name)) return ofDraw(e);
+    if (!operand) return kMany;
+    if (!member && isIn(kOfPython, name) && e.arguments.size() == 1) return more(of(*operand), -1);
+    if (!member && isIn(kOfPython, name) && name != "sum" && !e.arguments[1].name) return highestOf(e);
+    if (isIn(kReductions, name)) return ofReduction(e, method, *operand);
+    if (isIn(kReshaped, name)) return ofShape(e, method ? 0 : 1);
+    if (name == "flatten") return e.arguments.size() == (method ? 0 : 1) ? 1 : of(*operand);
+    if (name == "dot" && first && e.arguments.size() == (method ? 1 : 2))
+      return ofProduct(*operand, method ? *first : *e.arguments[1].value);
+    if (!isIn(kKeepingRank, name) || (name == "where" && e.arguments.size() == 1)) return kMany;
+    if (name == "permutation") return std::max(1, of(*operand));
+    const int rank = method ? of(*operand) : 0;
+    return method && isIn(kToldHow, name) ? rank : std::max(rank, highestOf(e));
+  }
+  /// Python's own modules of numbers.
+  static bool isModule(const ast::Expr& root) {
+    return root.kind == ExprKind::Name && (root.text == "math" || root.text == "random" || root.text == "time");
   }
   /// Of `map(|x| e, xs)`, `tabulate([n], |i| e)`.
   int ofElements(const ast::Expr& e, bool overValues) {
@@ -95,20 +186,18 @@ class Ranks {
     const ast::Expr& lambda = *e.arguments[overValues ? 0 : 1].value;
     const ast::Expr& over = *e.arguments[overValues ? 1 : 0].value;
     if (lambda.kind != ExprKind::Lambda || !lambda.body || lambda.params.size() != 1) return kMany;
-    if (overValues ? of(over) > 1 : over.args.size() != 1) return kMany;
+    if (!overValues && over.args.size() != 1) return kMany;
+    const int element = overValues ? more(of(over), -1) : 0;
     const NameSet counted = namesOf(lambda.params[0].pattern);
     const auto before = names_;
-    for (const std::string& n : counted) names_[n] = 0;
-    const int rank = std::min(kMany, 1 + of(*lambda.body));
+    for (const std::string& n : counted) names_[n] = element;
+    const int rank = more(of(*lambda.body), 1);
     names_ = before;
     return rank;
   }
   /// Of a name that a loop binds.
   int ofTrip(const ast::Stmt& loop, const std::string& name) {
-    const auto element = [&](const ast::Expr& over) {
-      const int rank = of(over);
-      return rank < kMany ? std::max(0, rank - 1) : rank;
-    };
+    const auto element = [&](const ast::Expr& over) { return more(of(over), -1); };
     if (!loop.lo || loop.hi) return 0;
     if (!loop.pattern.isTuple) return element(*loop.lo);
     const bool counts = loop.lo->kind == ExprKind::Call && loop.lo->args[0]->text == "enumerate";
@@ -133,6 +222,9 @@ class Ranks {
         bound = true;
         rank = std::max(rank, ofTrip(s, e.text));
       }
+      const bool adds = s.kind == StmtKind::Assign && s.op != "=" && s.target->kind == ExprKind::Name &&
+                        s.target->text == e.text && s.value;
+      if (adds) rank = std::max(rank, of(*s.value));
       if (boundBy(s).contains(e.text) || nameBound(s) == e.text) {
         bound = true;
         rank = std::max(rank, s.value && nameBound(s) == e.text ? of(*s.value) : kMany);
@@ -140,7 +232,7 @@ class Ranks {
       const bool appends = s.kind == StmtKind::Expr && s.value && s.value->kind == ExprKind::Call &&
                            s.value->args[0]->text == "append" && s.value->args[0]->kind == ExprKind::Member;
       if (appends && s.value->args[0]->args[0]->text == e.text && !s.value->arguments.empty())
-        rank = std::max(rank, std::min(kMany, 1 + of(*s.value->arguments[0].value)));
+        rank = std::max(rank, more(of(*s.value->arguments[0].value), 1));
     };
     visitAround(file_, e.span, visitor);
     return names_[e.text] = bound ? rank : kMany;

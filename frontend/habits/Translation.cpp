@@ -10,6 +10,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
 #include "frontend/habits/InPlaceLayers.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
@@ -557,7 +558,20 @@ std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
   for (const ForeignCall* row : syntax::foreignCalls(callee.name)) rows.push_back(row);
   for (const ForeignCall* row : rows) {
     if (row->form != Form::Torch) continue;
-    if (auto found = byRow(*row, e, argumentsOf(e, true), beside)) return found;
+    auto found = byRow(*row, e, argumentsOf(e, true), beside);
+    if (!found) continue;
+    if (!file || !librariesOf(*file).numpy) return found;
+    const Libraries made = librariesOf(*file, *e.args[0]->args[0]);
+    if (made.torch && !made.numpy) return found;
+    // Written out, so that it is known when nothing names NumPy any more.
+    constexpr std::string_view kOfTorch = "correction: 1", kOfNumPy = "correction: 0";
+    const size_t option = found->text.find(kOfTorch);
+    if (made.numpy && !made.torch && option != std::string::npos) {
+      found->text.replace(option, kOfTorch.size(), kOfNumPy);
+      found->help = "TL divides by n, as NumPy does";
+      return found;
+    }
+    return TranslatedCall{"", "NumPy and PyTorch mean different things by it: " + found->help, e.span};
   }
   return std::nullopt;
 }

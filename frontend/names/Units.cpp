@@ -23,6 +23,7 @@
 #include "frontend/calls/Overloads.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
+#include "frontend/habits/TrainingMode.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -380,6 +381,12 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
       if (statement && instead) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
         const syntax::Familiar* known = syntax::familiarName(path);
+        if (const auto mode = trainingMode(*file)) {
+          if (mode->call.valid()) d.label(mode->call, "a network in training mode");
+          d.help(mode->help);
+          modules_[key] = nullptr;
+          return nullptr;
+        }
         if (hidesSum(*file, context_.sources)) {  // the import is needed to tell whose it is
           d.help("operations have no prefix, and nothing is imported for them");
           modules_[key] = nullptr;

@@ -347,6 +347,11 @@ bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, S
   if (!unit || !unit->file || isReceiver(*unit->file, span)) return false;
   const std::string module = moduleWith(*unit, name);
   if (module.empty()) return false;
+  if (assigns(*unit->file, name)) {  // a variable of Python, which is bound by that once it is read
+    d.help("functions see no variables of the script: pass `" + std::string(name) +
+           "` as an argument; what a function may read is a `const` or a `param`");
+    return true;
+  }
   std::vector<Edit> edits;
   if (!unit->modules.contains(module) && !unit->file->lost.contains(module)) {  // whose import may have an error
     if (scopes_.nameExists(module)) return false;

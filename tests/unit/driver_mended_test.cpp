@@ -63,6 +63,8 @@ TEST(MendedText, WhatIsPutInFrontOfAPartThatChangesIsNotApart) {
   // Which of two options comes first would not be known, nor what stands between them.
   EXPECT_FALSE(areApart(edit(5, 5, "lr: f(i)", 0).edit, edit(5, 5, "lr: 0.1", 1).edit));
   EXPECT_TRUE(areApart(edit(5, 5, ")", 0).edit, edit(5, 5, ", lr: 0.1", 1).edit));
+  // A word in place of the lines above stands in front of what begins there.
+  EXPECT_FALSE(areApart(edit(0, 5, "var ", 0).edit, edit(5, 5, "let ", 1).edit));
 }
 
 }  // namespace

@@ -65,6 +65,12 @@ bool areApart(const Edit& a, const Edit& b) {
     return isInserted(e) && !e.replacement.ends_with('\n') && e.span.begin == other.span.begin;
   };
   if (leads(a, b) || leads(b, a)) return false;
+  // So does what an edit leaves in front of that part: `var ` in place of the lines above.
+  const auto leavesWord = [](const Edit& e, const Edit& inserted) {
+    return isInserted(inserted) && !inserted.replacement.ends_with('\n') && e.span.end == inserted.span.begin &&
+           e.replacement.ends_with(' ');
+  };
+  if (leavesWord(a, b) || leavesWord(b, a)) return false;
   return a.span.end <= b.span.begin || b.span.end <= a.span.begin;
 }
 

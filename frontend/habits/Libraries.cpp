@@ -1,0 +1,113 @@
+#include "frontend/habits/Libraries.h"
+
+#include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+Libraries libraryNamed(const std::string& name) {
+  return {name == "np" || name == "numpy", name == "torch" || name == "F" || name == "nn"};
+}
+
+class Origins {
+ public:
+  explicit Origins(const ast::File& file) : file_(file) {}
+
+  Libraries found;
+
+  void look(const ast::Expr& e) {
+    switch (e.kind) {
+      case ExprKind::Name: return lookAtName(e);
+      case ExprKind::Member:
+      case ExprKind::Index: return look(*e.args[0]);
+      case ExprKind::Call: return lookAtCall(e);
+      case ExprKind::Unary:
+      case ExprKind::Binary:
+      case ExprKind::Tuple:
+      case ExprKind::Array:
+        for (const ast::ExprPtr& part : e.args)
+          if (part) look(*part);
+        return;
+      default: return;
+    }
+  }
+
+ private:
+  void add(Libraries made) {
+    found.numpy = found.numpy || made.numpy;
+    found.torch = found.torch || made.torch;
+  }
+  void lookAtCall(const ast::Expr& e) {
+    const ast::Expr& callee = *e.args[0];
+    if (callee.kind != ExprKind::Member) return;
+    const ast::Expr& root = rootOfMember(callee);
+    const Libraries made = root.kind == ExprKind::Name ? libraryNamed(root.text) : Libraries();
+    if (made.numpy || made.torch) return add(made);
+    if (callee.text == "numpy") return add({true, false});  // `t.numpy()`
+    look(*callee.args[0]);
+  }
+  void lookAtName(const ast::Expr& e) {
+    if (!seen_.insert(e.text).second) return;
+    TreeVisitor bindings;
+    bindings.onStatement = [&](const ast::Stmt& s) {
+      if (s.value && (boundBy(s).contains(e.text) || nameBound(s) == e.text)) look(*s.value);
+      if (s.kind == StmtKind::For && s.lo && namesOf(s.pattern).contains(e.text)) look(*s.lo);
+    };
+    visitAround(file_, e.span, bindings);
+    const ast::Stmt* fn = functionAround(file_, e.span);
+    for (size_t i = 0; fn && i < fn->params.size(); ++i)
+      if (fn->params[i].name.text == e.text) lookAtCallers(*fn, i);
+  }
+  void lookAtCallers(const ast::Stmt& fn, size_t parameter) {
+    const std::string& name = fn.params[parameter].name.text;
+    TreeVisitor calls;
+    calls.onExpression = [&](const ast::Expr& e) {
+      if (e.kind != ExprKind::Call || e.args[0]->text != fn.name.text) return true;
+      for (size_t i = 0; i < e.arguments.size(); ++i) {
+        const ast::Argument& a = e.arguments[i];
+        if (!a.value || (a.name ? a.name->text != name : i != parameter)) continue;
+        seen_.erase(name);  // one of the caller may be called so, too
+        if (!holds(fn.span, e.span)) look(*a.value);
+        seen_.insert(name);
+      }
+      return true;
+    };
+    calls.visit(file_);
+  }
+
+  const ast::File& file_;
+  NameSet seen_;
+};
+
+}  // namespace
+
+Libraries librariesOf(const ast::File& file) {
+  Libraries named;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const Libraries library =
+        s.kind == StmtKind::Import && !s.path.empty() ? libraryNamed(s.path[0].text) : Libraries();
+    named = {named.numpy || library.numpy, named.torch || library.torch};
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const Libraries library = e.kind == ExprKind::Name ? libraryNamed(e.text) : Libraries();
+    named = {named.numpy || library.numpy, named.torch || library.torch};
+    return true;
+  };
+  visitor.visit(file);
+  return named;
+}
+
+Libraries librariesOf(const ast::File& file, const ast::Expr& value) {
+  Origins origins(file);
+  origins.look(value);
+  return origins.found;
+}
+
+}  // namespace tenc::frontend
