@@ -1,8 +1,9 @@
 // Loops over small tensors, as C.
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { TRIPS = 100000, FEW = 8, SOME = 100, ROD = 64, STEPS = 20000 };
+enum { TRIPS = 100000, FEW = 8, SOME = 100, ROD = 64, STEPS = 20000, MAP = 50, WEIGHTS = 10 };
 
 void affine_8(const float* restrict start, const float* restrict a, const float* restrict b, float* restrict result) {
   float x[FEW];
@@ -50,4 +51,39 @@ void lorenz_3(const float* restrict start, float* restrict result) {
     for (int i = 0; i < 3; ++i) u[i] = u[i] + (float)(0.01 / 6.0) * (a[i] + 2.0f * b[i] + 2.0f * c[i] + d[i]);
   }
   memcpy(result, u, sizeof u);
+}
+
+void logistic_map_50(const float* restrict start, float* restrict result) {
+  float x[MAP];
+  memcpy(x, start, sizeof x);
+  for (int64_t t = 0; t < TRIPS; ++t)
+    for (int64_t i = 0; i < MAP; ++i) x[i] = 3.7f * x[i] * (1.0f - x[i]);
+  memcpy(result, x, sizeof x);
+}
+
+void adam_10(const float* restrict start, const float* restrict goal, float* restrict result) {
+  float x[WEIGHTS], m[WEIGHTS] = {0}, v[WEIGHTS] = {0};
+  memcpy(x, start, sizeof x);
+  for (int64_t t = 0; t < STEPS; ++t)
+    for (int64_t i = 0; i < WEIGHTS; ++i) {
+      const float g = x[i] - goal[i];
+      m[i] = 0.9f * m[i] + 0.1f * g;
+      v[i] = 0.999f * v[i] + 0.001f * g * g;
+      x[i] = x[i] - 0.01f * m[i] / (sqrtf(v[i]) + 0.0001f);
+    }
+  memcpy(result, x, sizeof x);
+}
+
+void matvec_8(const float* restrict matrix, const float* restrict start, float* restrict result) {
+  float x[FEW], next[FEW];
+  memcpy(x, start, sizeof x);
+  for (int64_t t = 0; t < TRIPS; ++t) {
+    for (int64_t i = 0; i < FEW; ++i) {
+      float sum = 0;
+      for (int64_t k = 0; k < FEW; ++k) sum += matrix[i * FEW + k] * x[k];
+      next[i] = 0.2f * sum + 0.5f;
+    }
+    memcpy(x, next, sizeof x);
+  }
+  memcpy(result, x, sizeof x);
 }
