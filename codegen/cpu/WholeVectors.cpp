@@ -45,6 +45,8 @@ class WholeVectors {
         } else if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
           if (call->getIntrinsicID() == llvm::Intrinsic::masked_load) read(*call);
           if (call->getIntrinsicID() == llvm::Intrinsic::masked_store) write(*call);
+        } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction)) {
+          read(*shuffle);
         }
       }
   }
@@ -99,16 +101,21 @@ class WholeVectors {
     return behind;
   }
 
+  /// Whether a mask has all that is left of the tensor.
+  bool hasRest(const llvm::Value* mask, const Place& place, llvm::Type* vector) const {
+    const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+    for (unsigned lane = 0; lane < place.left / bytesOf(vector->getScalarType()); ++lane) {
+      const llvm::Constant* on = known == nullptr ? nullptr : known->getAggregateElement(lane);
+      if (on == nullptr || !on->isOneValue()) return false;
+    }
+    return true;
+  }
+
   /// A masked store of all that is left of the tensor.
   void write(llvm::IntrinsicInst& store) {
     llvm::Value* vector = store.getArgOperand(0);
     const Place place = placeOf(store.getArgOperand(1));
-    const auto* mask = llvm::dyn_cast<llvm::Constant>(store.getArgOperand(3));
-    if (mask == nullptr || !isLast(place, vector->getType())) return;
-    for (unsigned lane = 0; lane < place.left / bytesOf(vector->getType()->getScalarType()); ++lane) {
-      const llvm::Constant* on = mask->getAggregateElement(lane);
-      if (on == nullptr || !on->isOneValue()) return;
-    }
+    if (!isLast(place, vector->getType()) || !hasRest(store.getArgOperand(3), place, vector->getType())) return;
     const auto align = llvm::cast<llvm::ConstantInt>(store.getArgOperand(2))->getAlignValue();
     new llvm::StoreInst(vector, store.getArgOperand(1), false, align, store.getIterator());
     store.eraseFromParent();
@@ -123,6 +130,20 @@ class WholeVectors {
     const auto align = llvm::cast<llvm::ConstantInt>(load.getArgOperand(1))->getAlignValue();
     load.replaceAllUsesWith(new llvm::LoadInst(vector, load.getArgOperand(0), "", false, align, load.getIterator()));
     load.eraseFromParent();
+  }
+
+  /// The same, as LLVM writes it where it knows that the whole vector lies in the memory: the other lanes are zeros.
+  void read(llvm::ShuffleVectorInst& masked) {
+    llvm::Type* vector = masked.getType();
+    auto* load = llvm::dyn_cast<llvm::LoadInst>(masked.getOperand(0));
+    if (load == nullptr || !load->isSimple() || load->getType() != vector || !vector->isFPOrFPVectorTy()) return;
+    const Place place = placeOf(load->getPointerOperand());
+    if (!llvm::isa<llvm::Constant>(masked.getOperand(1)) || !isLast(place, vector)) return;
+    const int64_t rest = place.left / bytesOf(vector->getScalarType());
+    const llvm::ArrayRef<int> lanes = masked.getShuffleMask();
+    for (int64_t lane = 0; lane < rest; ++lane)
+      if (lanes[static_cast<size_t>(lane)] != lane) return;
+    masked.replaceAllUsesWith(load);
   }
 
   llvm::Function& f_;
