@@ -43,8 +43,9 @@ class WholeVectors {
         if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
           i = write(*store);
         } else if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
-          if (call->getIntrinsicID() == llvm::Intrinsic::masked_load) read(*call);
-          if (call->getIntrinsicID() == llvm::Intrinsic::masked_store) write(*call);
+          const llvm::Intrinsic::ID id = call->getIntrinsicID();
+          if (id == llvm::Intrinsic::masked_load) read(*call);
+          if (id == llvm::Intrinsic::masked_store) write(*call);
         } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction)) {
           read(*shuffle);
         }
