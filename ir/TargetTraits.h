@@ -101,8 +101,8 @@ struct TargetTraits {
     int64_t largePart = int64_t{1} << 28, mostLargeParts = 65536;  ///< some 0.3 s: a run is stopped between parts
     int64_t unrolled = 4;                                          ///< elements that are no loop
     /// Elements from which what is reduced is stored first where it is computed from tensors that lie in memory along
-    /// different dims: elementwise kernels turn squares of them. One in `memory` bytes that a program may use at most.
-    int64_t turned = 32768, memory = 8;
+    /// different dims: elementwise kernels turn squares of them.
+    int64_t turned = 32768;
   } reductions;
   struct Scans {
     int64_t block = 4096;      ///< elements of a part along the axis: 16 KiB of f32

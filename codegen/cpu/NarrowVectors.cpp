@@ -22,10 +22,11 @@ unsigned lanesOf(const llvm::Value& v) {
   return type == nullptr ? 0 : type->getNumElements();
 }
 
-/// Whether each lane of an instruction needs the same lane of its vectors, and nothing else.
+/// Whether each lane of an instruction needs the same lane of its vectors, and nothing else. A divisor that is poison
+/// in any lane is none: lanes that are not computed are.
 bool isElementwise(const llvm::Instruction& i) {
   const unsigned lanes = lanesOf(i);
-  if (lanes == 0) return false;
+  if (lanes == 0 || i.isIntDivRem()) return false;
   const auto hasLanes = [&](const llvm::Value* v) { return lanesOf(*v) == lanes; };
   if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
     return llvm::isTriviallyVectorizable(call->getIntrinsicID()) &&

@@ -8,6 +8,7 @@
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
+#include <cassert>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -167,6 +168,7 @@ class FillEmitter {
 
   /// From 1 to `lanes_` elements: two stores of the greatest power of 2 that fits, which meet or overlap.
   llvm::BasicBlock* shortFill() {
+    assert(lanes_ > 2);  // or the one element that is written last would not be all
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
     llvm::BasicBlock* const start = newBlock();
     b_.SetInsertPoint(start);

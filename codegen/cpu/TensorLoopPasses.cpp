@@ -183,7 +183,7 @@ void optimiseTensorLoop(llvm::Function& f, const PartsToInline& parts, llvm::Tar
   PaddedMemory rest;
   for (const auto& [memory, bytes] : padded)
     if (memory != nullptr) rest[memory] = bytes;
-  useWholeVectors(f, rest);
+  writeWholeVectors(f, rest);
   readSingleLanes(f);
   useSlots(f);
   analyses.functions.invalidate(f, llvm::PreservedAnalyses::none());

@@ -33,8 +33,8 @@ Lanes lanesOf(llvm::Value* v) {
 /// other tensors could stand behind them.
 class WholeVectors {
  public:
-  WholeVectors(llvm::Function& f, const PaddedMemory& padded)
-      : f_(f), layout_(f.getParent()->getDataLayout()), padded_(padded) {}
+  WholeVectors(llvm::Function& f, const PaddedMemory& padded, bool reads)
+      : f_(f), layout_(f.getParent()->getDataLayout()), padded_(padded), reads_(reads) {}
 
   void run() {
     for (llvm::BasicBlock& block : f_)
@@ -44,10 +44,8 @@ class WholeVectors {
           i = write(*store);
         } else if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
           const llvm::Intrinsic::ID id = call->getIntrinsicID();
-          if (id == llvm::Intrinsic::masked_load) read(*call);
+          if (id == llvm::Intrinsic::masked_load && reads_) read(*call);
           if (id == llvm::Intrinsic::masked_store) write(*call);
-        } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction)) {
-          read(*shuffle);
         }
       }
   }
@@ -133,27 +131,15 @@ class WholeVectors {
     load.eraseFromParent();
   }
 
-  /// The same, as LLVM writes it where it knows that the whole vector lies in the memory: the other lanes are zeros.
-  void read(llvm::ShuffleVectorInst& masked) {
-    llvm::Type* vector = masked.getType();
-    auto* load = llvm::dyn_cast<llvm::LoadInst>(masked.getOperand(0));
-    if (load == nullptr || !load->isSimple() || load->getType() != vector || !vector->isFPOrFPVectorTy()) return;
-    const Place place = placeOf(load->getPointerOperand());
-    if (!llvm::isa<llvm::Constant>(masked.getOperand(1)) || !isLast(place, vector)) return;
-    const int64_t rest = place.left / bytesOf(vector->getScalarType());
-    const llvm::ArrayRef<int> lanes = masked.getShuffleMask();
-    for (int64_t lane = 0; lane < rest; ++lane)
-      if (lanes[static_cast<size_t>(lane)] != lane) return;
-    masked.replaceAllUsesWith(load);
-  }
-
   llvm::Function& f_;
   const llvm::DataLayout& layout_;
   const PaddedMemory& padded_;
+  bool reads_;
 };
 
 }  // namespace
 
-void useWholeVectors(llvm::Function& f, const PaddedMemory& padded) { WholeVectors(f, padded).run(); }
+void useWholeVectors(llvm::Function& f, const PaddedMemory& padded) { WholeVectors(f, padded, true).run(); }
+void writeWholeVectors(llvm::Function& f, const PaddedMemory& padded) { WholeVectors(f, padded, false).run(); }
 
 }  // namespace tenc::codegen::cpu

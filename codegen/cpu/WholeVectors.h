@@ -15,5 +15,7 @@ using PaddedMemory = llvm::SmallDenseMap<const llvm::Value*, int64_t>;
 /// tensors could stand behind them. Whatever a mask leaves out lies in the same memory; memory that is accessed so
 /// becomes no register.
 void useWholeVectors(llvm::Function& f, const PaddedMemory& padded);
+/// Only writes: once LLVM has combined instructions, a masked read may stand for zeros that are wanted.
+void writeWholeVectors(llvm::Function& f, const PaddedMemory& padded);
 
 }  // namespace tenc::codegen::cpu

@@ -1,5 +1,6 @@
 // First part of fusion: which values exist in memory, which are recomputed where they are used.
 #include <algorithm>
+#include <string>
 
 #include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
@@ -333,21 +334,33 @@ class Analysis {
     for (const Value* operand : v->op->operands()) directions(operand, size, turned, found);
   }
 
+  /// Of all values of a region, and of those in it, on a device.
+  static uint64_t bytesOf(const Region& region, std::string_view device) {
+    uint64_t bytes = 0;
+    for (const auto& op : region.ops) {
+      for (const auto& v : op->results)
+        if (deviceOf(*op) == device) bytes += static_cast<uint64_t>(v->type.bytes());
+      for (const auto& inner : op->regions) bytes += bytesOf(*inner, device);
+    }
+    return bytes;
+  }
+
   /// Stores what is reduced where an elementwise kernel reads it better.
   void storeTurned(const Op& reduction) {
     const Value* v = reduction.operand(0);
     const auto& traits = c_.traitsOf(reduction).reductions;
     const int64_t size = v->type.size();
     if (!c_.fuse || reduction.kind == OpKind::Matmul || size < traits.turned) return;
-    const auto bytes = static_cast<uint64_t>(size * ir::byteSize(v->type.dtype));
-    const std::string device(deviceOf(reduction));
-    if (c_.capacity && c_.capacity(device) / static_cast<uint64_t>(traits.memory) < bytes) return;
     Node* n = nodeOf(v);
     while (n && n->role == Role::PassThrough && v->op->operandCount() == 1) n = nodeOf(v = v->op->operand(0));
     if (!n || n->role != Role::Pointwise || v->type.size() != size) return;
     Directions found;
     directions(v, size, false, found);
-    if (found.along && found.across && found.left >= 0) n->materialised = n->turned = true;
+    if (!found.along || !found.across || found.left < 0) return;
+    // A program that fits without must still fit: as if all values were in memory at once.
+    const std::string device(deviceOf(reduction));
+    if (c_.capacity && c_.capacity(device) < bytesOf(*region_.func->body, device)) return;
+    n->materialised = n->turned = true;
   }
 
   static bool unused(const Op& op, const Node& n) {
