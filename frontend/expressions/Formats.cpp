@@ -135,6 +135,12 @@ class Writer {
       case Val::Kind::List:
       case Val::Kind::Sequence: sequence(v, "[", "]"); return;
       case Val::Kind::Struct: structure(v); return;
+      case Val::Kind::Function:
+        if (inTree_) {  // a layer of a network
+          text(v.fn && !v.fn->name.empty() ? v.fn->name : "|...|");
+          return;
+        }
+        [[fallthrough]];
       default:
         context_.error(Code::E0203, v.span,
                        v.is(Val::Kind::Unit) ? "this gives no value to print" : describe(v) + " cannot be printed");
@@ -184,7 +190,7 @@ class Writer {
   /// On one line; an element to a line where one of them takes several.
   template <class NameOf>
   void tree(const Val& v, std::string_view open, std::string_view close, const NameOf& nameOf) {
-    const bool onLines = severalLines(v);
+    const bool onLines = severalLines(v), around = std::exchange(inTree_, true);
     text(open);
     depth_ += onLines;
     for (size_t i = 0; i < v.elems.size(); ++i) {
@@ -194,6 +200,7 @@ class Writer {
       value(v.elems[i], "", v.span);
     }
     depth_ -= onLines;
+    inTree_ = around;
     if (onLines) text("\n" + std::string(depth_ * kIndent, ' '));
     text(onLines && close == ",)" ? ")" : close);
   }
@@ -213,6 +220,7 @@ class Writer {
   Context& context_;
   Tensors& tensors_;
   Devices& devices_;
+  bool inTree_ = false;
   size_t depth_ = 0;  ///< of the trees whose elements stand on lines of their own
 };
 }  // namespace
