@@ -34,6 +34,7 @@ struct Familiar {
   bool refused = false;                 ///< nothing of the module has a place in TL
   bool layer = false;                   ///< stands in the module `nn`
   std::string_view inSubscript{};       ///< what it is between the brackets of an index
+  std::string_view inAxes{};            ///< what it is among the axes of `vmap`
   std::string_view asDType{};           ///< the dtype that it means as a value, such as `dtype=float` of NumPy
   std::string_view asType{};            ///< the type that it means behind the name of a parameter
   std::string_view compared{};          ///< what a comparison with it becomes

@@ -19,9 +19,7 @@ constexpr std::string_view kNoPrefix = "operations have no prefix: `zeros([2, 3]
 constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0]]`";
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
-constexpr std::string_view kNothing =
-    "there is no `None`: every name has a value, and an option is left out; `in_axes: (0, false)` maps the first "
-    "argument alone";
+constexpr std::string_view kNothing = "there is no `None`: every name has a value, and an option is left out";
 constexpr std::string_view kNoNull =
     "every name has a value: there is no null; leave an option out to have its default";
 constexpr std::string_view kNoMarks = "a function needs no mark: every one is compiled";
@@ -57,7 +55,7 @@ constexpr std::string_view kLength = "the number of elements of a list or tuple 
 constexpr Familiar kNames[] = {
     {.name = "True", .replacement = "true", .keyword = true},
     {.name = "False", .replacement = "false", .keyword = true},
-    {.name = "None", .help = kNothing, .inSubscript = "new"},
+    {.name = "None", .help = kNothing, .inSubscript = "new", .inAxes = "false"},
     {.name = "np", .help = kNoPrefix, .prefix = true},
     {.name = "numpy",
      .help = kNoPrefix,

@@ -1,5 +1,6 @@
 #include "frontend/calls/GradientCall.h"
 
+#include <ranges>
 #include <utility>
 
 #include "frontend/Context.h"
@@ -13,6 +14,9 @@ namespace tenc::frontend {
 namespace {
 using Kind = Val::Kind;
 
+constexpr DerivativeForm kForms[] = {DerivativeForm::Grad, DerivativeForm::ValueAndGrad, DerivativeForm::Vjp,
+                                     DerivativeForm::Jvp};
+
 /// Finds what `wrt` names among the arguments of a call.
 class Reader {
  public:
@@ -21,6 +25,16 @@ class Reader {
     asked.form = form;
     asked.span = args.span;
     asked.f = tools.parameters.of(f.inner[0], args);
+    asked.written = asked.f.name;
+    std::vector<std::string> outer;
+    for (const FnValue* made = f.inner[0].fn.get(); made && made->kind == FnValue::Kind::Derived;
+         made = made->inner[0].fn.get()) {
+      const std::string name(made->transform->name);
+      asked.again = asked.again || std::ranges::any_of(kForms, [&](DerivativeForm d) { return nameOf(d) == name; });
+      outer.push_back(name);
+    }
+    if (!asked.written.empty())
+      for (const std::string& name : std::views::reverse(outer)) asked.written = name + "(" + asked.written + ")";
   }
 
   /// False after an error.

@@ -32,6 +32,8 @@ inline std::string describeResult(const Val& v) { return v.is(Val::Kind::Unit) ?
 struct GradientCall {
   DerivativeForm form = DerivativeForm::Grad;
   Parameters::List f;              ///< what is differentiated
+  std::string written;             ///< that, as far as it has a name
+  bool again = false;              ///< whether it is a derivative itself
   std::vector<size_t> by;          ///< arguments, in the order of `wrt`
   bool tuple = false;              ///< `wrt` is a tuple, and so is the gradient
   bool aux = false;                ///< f gives `(loss, more)`
@@ -41,7 +43,8 @@ struct GradientCall {
   std::vector<Val> values;         ///< the arguments, without the direction
   std::vector<std::string> given;  ///< the names of those that are given by name, "" of the others
 
-  std::string function() const { return f.name.empty() ? "the function" : "`" + f.name + "`"; }
+  /// What is differentiated, for messages: `f`, or `grad(f)`.
+  std::string function() const { return written.empty() ? "the function" : "`" + written + "`"; }
   bool isBy(size_t argument) const { return std::find(by.begin(), by.end(), argument) != by.end(); }
 };
 

@@ -323,6 +323,8 @@ class Derivative final : public Application {
           Code::E0402, asked_.span,
           "what " + asked_.function() + " gives does not depend on " + named(i) + " by a differentiable path");
       if (asked_.f.span.valid()) d.label(asked_.f.span, "differentiated by " + named(i));
+      if (asked_.again)
+        d.note("the derivative of what is linear in " + named(i) + " is the same for every " + named(i));
       d.note("conversions to integers and bools, comparisons and `stop_gradient` are not paths");
       return false;
     }

@@ -18,6 +18,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/TakenApart.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
@@ -119,8 +120,12 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
                   .help("update one variable at a time"));
     }
     if (!v.poison() && (!splits || v.elems.size() != target.args.size())) {
-      v = context_.fail(Code::E0203, s.span,
-                        "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
+      auto d = context_.error(
+          Code::E0203, s.span,
+          "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
+      if (const auto parts = takenApart(context_, s.value.get(), v, target.args.size()))
+        d.help(parts->text, parts->edits);
+      v = Val(d);
     }
     if (s.op == "=" && refuseBuiltins(target)) return Outcome::dropped(context_.lost());
     Outcome all = Outcome::lowered();
@@ -320,6 +325,8 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
         d.help(weight->text, weight->edits);
       else if (const std::string shorter = shortened(access.text, names); !shorter.empty())
         d.help("did you mean `" + shorter + "`?", {{access.opSpan, shorter}});
+      else if (nearest(access.text, names).empty())
+        d.help(fieldsText(names));
       else
         suggest(d, access.text, access.opSpan, names, nullptr, Among::Few);
     }

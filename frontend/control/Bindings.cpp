@@ -14,6 +14,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
+#include "frontend/habits/TakenApart.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
@@ -216,12 +217,14 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
                             written->kind == ast::Expr::Kind::Call && !p.elements[0].isTuple &&
                             (p.elements[1].name.text == "_" || isUnread(context_, p.elements[1]));
     if (firstAlone) d.help("it gives one value, not a pair", {{p.span, p.elements[0].name.text}});
+    const auto parts = pair || firstAlone ? std::nullopt : takenApart(context_, written, value, p.elements.size());
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
     if (called != nullptr && called->builtin != nullptr) {
       const auto known = syntax::familiarMisuse(called->builtin->name, syntax::FamiliarMisuse::Kind::TakenApart);
       if (!known.empty()) d.help(std::string(known));
     }
+    if (parts) d.help(parts->text, parts->edits);
     value = d;
   }
   for (size_t i = 0; i < p.elements.size(); ++i) {

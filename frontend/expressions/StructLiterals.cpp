@@ -79,6 +79,8 @@ std::optional<std::vector<Val>> StructLiterals::fieldsOf(const ast::Expr& e, con
       auto d = context_.error(Code::E0206, init.name.span, "`" + name + "` has no field `" + init.name.text + "`");
       if (std::string near = nearest(init.name.text, names); !near.empty()) {
         d.help("did you mean `" + near + "`?", {{init.name.span, near}});
+      } else {
+        d.help(fieldsText(names));
       }
       if (init.value) expressions_.eval(*init.value);
       ok = false;

@@ -1,12 +1,17 @@
 #include "frontend/expressions/Subscripts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/habits/Difference.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Resolve.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 
@@ -147,6 +152,73 @@ std::vector<Edit> Subscripts::withLength(const ast::Subscript& s) const {
   return {{{s.span.file, s.lo->span.end, s.hi->span.end}, " :+ " + *length}};
 }
 
+namespace {
+/// What bounds are in the last trip of the loop around them, where they are made of its name and of numbers.
+class LastTrip {
+ public:
+  explicit LastTrip(const SubscriptTools& tools) : tools_(tools) {}
+
+  std::optional<int64_t> at(const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Binary && (e.text == "+" || e.text == "-" || e.text == "*")) {
+      const auto a = at(*e.args[0]), b = at(*e.args[1]);
+      if (!a || !b || std::abs(*a) > kMost || std::abs(*b) > kMost) return std::nullopt;
+      return e.text == "+" ? *a + *b : e.text == "-" ? *a - *b : *a * *b;
+    }
+    const bool isName = e.kind == ast::Expr::Kind::Name;
+    const Declaration* name = isName ? tools_.context.frame().unit->resolution->definition(e.span) : nullptr;
+    const ast::Stmt* s = name ? name->statement : nullptr;
+    if (!s || s->kind != ast::Stmt::Kind::For || s->isStatic) return known(e);
+    const auto lo = s->lo && s->hi ? known(*s->lo) : std::nullopt, hi = lo ? known(*s->hi) : std::nullopt;
+    const auto by = s->by ? known(*s->by) : std::optional<int64_t>(1);
+    if (!hi || !by || *by <= 0 || *hi <= *lo || (loop && loop != s)) return std::nullopt;
+    loop = s;
+    trips = (*hi - *lo - 1) / *by + 1;
+    return *lo + (trips - 1) * *by;
+  }
+
+  const ast::Stmt* loop = nullptr;  ///< found on the way, if there is one
+  int64_t trips = 0;
+
+ private:
+  static constexpr int64_t kMost = int64_t{1} << 30;
+
+  /// Of numbers, names and sizes, which are read once more without a trace.
+  std::optional<int64_t> known(const ast::Expr& e) const {
+    bool plain = true;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& part) {
+      using Kind = ast::Expr::Kind;
+      const bool isSize = part.kind == Kind::Member && (part.text == "shape" || part.text == "size");
+      plain = plain && (isSize || part.kind == Kind::Int || part.kind == Kind::Name || part.kind == Kind::Binary ||
+                        part.kind == Kind::Index);
+      return plain;
+    };
+    visitor.visit(e);
+    if (!plain) return std::nullopt;
+    const Val v = tools_.expressions.eval(e);
+    const bool fits = v.is(Val::Kind::Int) && v.integer >= -kMost && v.integer <= kMost;
+    return fits ? std::optional(static_cast<int64_t>(v.integer)) : std::nullopt;
+  }
+
+  const SubscriptTools& tools_;
+};
+}  // namespace
+
+/// What is said of a slice that ends beyond the dim in the last trip of a loop, where Python gives what there is and a
+/// window would stop; nothing for others. Few trips may be written one by one.
+std::optional<Help> Subscripts::shorterTrip(const ast::Subscript& s) const {
+  constexpr int64_t kMostTrips = 64;
+  LastTrip last(tools_);
+  const auto end = last.at(*s.hi);
+  if (!end || !last.loop || *end <= base_.shape[dim_ - 1]) return std::nullopt;
+  const std::string fewer = "the last trip has fewer elements than the others";
+  if (last.trips > kMostTrips)
+    return Help{fewer + ": loop over the whole windows, and take the rest behind the loop", {}};
+  const Span lo = last.loop->lo->span;
+  return Help{fewer + "; in a loop that is `static` the bounds are known in each trip",
+              {{Span{lo.file, lo.begin, lo.begin}, "static "}}};
+}
+
 std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise, const ast::Subscript& slice) {
   if (!e) return otherwise;
   Val v = tools_.expressions.eval(*e);
@@ -154,6 +226,10 @@ std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwis
     auto d = tools_.context.error(Code::E0210, e->span,
                                   "the bounds of a slice must be known at compile time, or its length is not");
     const std::vector<Edit> fixed = withLength(slice);
+    if (const auto shorter = fixed.empty() ? std::nullopt : shorterTrip(slice)) {
+      d.help(shorter->text, shorter->edits);
+      return std::nullopt;
+    }
     d.help("for a run-time start and a fixed length write `x[i :+ length]`", fixed);
     v.span = e->span;
     if (fixed.empty() && !explainKnown(tools_.context, d, v))

@@ -60,6 +60,7 @@ class Subscripts {
   bool index(const ast::Subscript& s);
   /// A slice bound: nullopt after an error; `otherwise` when it is not written.
   std::vector<Edit> withLength(const ast::Subscript& s) const;
+  std::optional<Help> shorterTrip(const ast::Subscript& s) const;
   std::optional<int64_t> bound(const ast::ExprPtr& e, int64_t otherwise, const ast::Subscript& slice);
   bool slice(const ast::Subscript& s);
   bool window(const ast::Subscript& s);

@@ -48,7 +48,7 @@ constexpr std::array kViews = std::to_array<std::string_view>({"adjoint",       
 /// Of those that give several, one after the other or together.
 constexpr std::array kLists = std::to_array<std::string_view>(
     {"ModuleList", "Sequential", "array_split", "broadcast_arrays", "chunk", "dsplit", "enumerate", "hsplit", "items",
-     "meshgrid", "reversed", "split", "tensor_split", "unbind", "values", "vsplit", "zip"});
+     "meshgrid", "reversed", "split", "tensor_split", "unbind", "unstack", "values", "vsplit", "zip"});
 /// Of those that are methods only.
 constexpr std::array kViewMethods =
     std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});

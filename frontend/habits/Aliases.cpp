@@ -219,7 +219,7 @@ std::string aliasHelp(const std::string& name, const std::string& other) {
     return "in NumPy and PyTorch `" + name +
            "`, or its parts, would be one array for all that hold it; here each is a value of its own";
   return "in NumPy and PyTorch `" + name + "` and `" + other +
-         "` are one array; here each is a value of its own: change `" + other + "` itself, or bind `var " + name +
+         "` may be one array; here each is a value of its own: change `" + other + "` itself, or bind `var " + name +
          "` where a copy is meant";
 }
 

@@ -208,6 +208,7 @@ class Ranks {
       if (counts && i == 0) return 0;
       const size_t from = counts ? 0 : i;
       if ((counts || together) && from < loop.lo->arguments.size()) return element(*loop.lo->arguments[from].value);
+      if (!counts && !together) return more(of(*loop.lo), -2);  // of the tuples of a list
     }
     return kMany;
   }

@@ -109,4 +109,14 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
   d.help("did you mean `" + meant + "`?", sure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
 }
 
+std::string fieldsText(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  if (names.empty()) return "it has no fields";
+  if (names.size() == 1) return "its field is `" + names[0] + "`";
+  std::string text = names.size() > kMost ? "its first fields are " : "its fields are ";
+  const size_t count = std::min(names.size(), kMost);
+  for (size_t i = 0; i < count; ++i) text += (i == 0 ? "`" : i + 1 == count ? " and `" : ", `") + names[i] + "`";
+  return text;
+}
+
 }  // namespace tenc::frontend

@@ -25,4 +25,7 @@ enum class Among : uint8_t { Few, All };
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
              const syntax::Familiar* known, Among among = Among::All);
 
+/// Which fields a struct has, in a few words: `its fields are `w` and `b``.
+std::string fieldsText(const std::vector<std::string>& names);
+
 }  // namespace tenc::frontend

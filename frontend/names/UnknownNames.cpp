@@ -138,6 +138,16 @@ std::vector<std::pair<std::string, Span>> readWith(const Unit& unit, Span use, c
   std::ranges::sort(found, {}, [](const auto& f) { return f.second.begin; });
   return found;
 }
+
+/// Whether a place is among the axes that `vmap` maps arguments over.
+bool isMappedAxis(const ast::File& file, Span place) {
+  const ast::Expr* call = expressionAround(file, place, [&](const ast::Expr& e) {
+    return e.kind == ast::Expr::Kind::Call && std::ranges::any_of(e.arguments, [&](const ast::Argument& a) {
+             return a.name && a.name->text == "in_axes" && a.value && holds(a.value->span, place);
+           });
+  });
+  return call != nullptr;
+}
 }  // namespace
 
 Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse& use) {
@@ -186,6 +196,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
     }
   } else if (known && !known->inSubscript.empty() && isSubscript(*context_.frame().unit->file, span)) {
     d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
+  } else if (known && !known->inAxes.empty() && file && isMappedAxis(*file, span)) {
+    d.help("an argument that is not mapped has `" + std::string(known->inAxes) + "` for its axis",
+           {{span, std::string(known->inAxes)}});
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
       d.note(variable->pattern.span, "it is bound only later, here");

@@ -53,6 +53,10 @@ class ParametersOf {
     if (e.kind == ExprKind::Int) return true;
     if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
       return std::ranges::all_of(e.args, [&](const ast::ExprPtr& part) { return collect(*part, found); });
+    const ast::Expr* of = e.kind == ExprKind::Index ? e.args[0].get() : nullptr;
+    if (of && of->kind == ExprKind::Member && of->text == "shape" && of->args[0]->kind == ExprKind::Name)
+      return std::ranges::all_of(e.subscripts,
+                                 [&](const ast::Subscript& s) { return s.index && collect(*s.index, found); });
     const Declaration* name = e.kind == ExprKind::Name ? frame_.unit->resolution->definition(e.span) : nullptr;
     if (!name || name->home != frame_.unit->resolution.get()) return false;
     if (name->kind == Declaration::Kind::Parameter) return isParameter(*name, found);
@@ -156,6 +160,21 @@ bool explainKnown(Context& context, Diagnostics::Builder& d, const Val& v) {
       isOfScript ? ParametersOf(context.frame(), *unit->file).at(v.span) : std::vector<const Declaration*>());
 }
 
+namespace {
+/// E0111: names what is written there where that is short.
+void refuseRunTime(Context& context, const Val& v, std::string_view what) {
+  constexpr size_t kMostText = 40;
+  std::string given = "this";
+  if (v.span.valid() && v.span.end > v.span.begin && v.span.end - v.span.begin <= kMostText) {
+    const std::string_view text = context.sources.text(v.span);
+    if (text.find_first_of("`\n") == text.npos) given = "`" + std::string(text) + "`";
+  }
+  auto d = context.error(Code::E0111, v.span,
+                         std::string(what) + " must be known at compile time, but " + given + " is a run-time value");
+  explainKnown(context, d, v);
+}
+}  // namespace
+
 std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {
   if (v.is(Val::Kind::Int)) {
     if (v.integer < kLeast || v.integer > kMost) {
@@ -166,9 +185,7 @@ std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) 
   }
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    auto d = context_.error(Code::E0111, v.span,
-                            std::string(what) + " must be known at compile time, but this is a run-time value");
-    explainKnown(context_, d, v);
+    refuseRunTime(context_, v, what);
   } else {
     if (isRunTimeSize(v))
       refuseRunTimeSize(context_, v);
@@ -183,9 +200,7 @@ std::optional<double> Evaluator::constFloat(const Val& v, std::string_view what)
   if (v.is(Val::Kind::Int)) return static_cast<double>(v.integer);
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    auto d = context_.error(Code::E0111, v.span,
-                            std::string(what) + " must be known at compile time, but this is a run-time value");
-    explainKnown(context_, d, v);
+    refuseRunTime(context_, v, what);
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be a number, not " + describe(v));
   }
@@ -196,9 +211,7 @@ std::optional<bool> Evaluator::constBool(const Val& v, std::string_view what) {
   if (v.is(Val::Kind::Bool)) return v.boolean;
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    auto d = context_.error(Code::E0111, v.span,
-                            std::string(what) + " must be known at compile time, but this is a run-time value");
-    explainKnown(context_, d, v);
+    refuseRunTime(context_, v, what);
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be true or false, not " + describe(v));
   }
@@ -275,9 +288,7 @@ std::optional<std::vector<int64_t>> Evaluator::constInts(const Val& given, std::
   }
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    auto d = context_.error(Code::E0111, v.span,
-                            std::string(what) + " must be known at compile time, but this is a run-time value");
-    explainKnown(context_, d, v);
+    refuseRunTime(context_, v, what);
   } else {
     context_.error(Code::E0203, v.span,
                    std::string(what) + " must be an integer or a list of integers, not " + describe(v));

@@ -1,0 +1,132 @@
+#include "frontend/habits/TakenApart.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "frontend/Context.h"
+#include "frontend/builtins/Builtins.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Resolve.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+/// Functions that give one array in NumPy, PyTorch and TL, whatever their options.
+constexpr std::array kOneArray = std::to_array<std::string_view>(
+    {"abs",      "arange",    "asarray", "broadcast_to", "clamp", "clip",    "concat",   "copy",
+     "cos",      "cumsum",    "diag",    "dot",          "exp",   "expand",  "flatten",  "flip",
+     "full",     "linspace",  "log",     "matmul",       "mean",  "ones",    "outer",    "permute_dims",
+     "quantile", "rand",      "randint", "randn",        "ravel", "reshape", "roll",     "round",
+     "sin",      "solve",     "sqrt",    "stack",        "std",   "sum",     "tabulate", "tanh",
+     "tensor",   "transpose", "uniform", "var",          "where", "zeros"});
+/// Functions that give one value in TL, and in PyTorch several with a dim behind the array.
+constexpr std::array kSeveral =
+    std::to_array<std::string_view>({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort"});
+static_assert(std::ranges::is_sorted(kOneArray) && std::ranges::is_sorted(kSeveral));  // for the binary search
+
+/// Whether values are one array in Python, too, as the text tells.
+class OneArray {
+ public:
+  OneArray(const Resolution& names, const ast::File& file) : names_(names), file_(file) {}
+
+  bool is(const ast::Expr& e) {
+    switch (e.kind) {
+      case ExprKind::Array:
+      case ExprKind::Binary:
+      case ExprKind::Unary: return true;
+      case ExprKind::Index: return is(*e.args[0]);
+      case ExprKind::Member: return e.args[0]->kind == ExprKind::Name && !hasSeveral();
+      case ExprKind::Name: return isName(e);
+      case ExprKind::Call: return isCall(e);
+      default: return false;
+    }
+  }
+
+ private:
+  bool isName(const ast::Expr& e) {
+    const Declaration* name = names_.definition(e.span);
+    if (!name || name->home != &names_) return false;
+    if (name->kind == Declaration::Kind::Parameter) return !hasSeveral();
+    const ast::Stmt* s = name->statement;
+    if (!s || s->pattern.isTuple || !seen_.insert(s).second) return false;
+    if (s->kind == StmtKind::For) return s->lo && !s->hi && is(*s->lo);
+    return (s->kind == StmtKind::Let || s->kind == StmtKind::Var || s->kind == StmtKind::Const) && s->value &&
+           is(*s->value);
+  }
+
+  bool isCall(const ast::Expr& e) {
+    const ast::Expr& callee = *e.args[0];
+    if (callee.kind != ExprKind::Name && callee.kind != ExprKind::Member) return false;
+    const Declaration* name = names_.definition(callee.span);
+    if (callee.kind == ExprKind::Name && !(name && name->builtin)) return isFunction(callee.text);
+    return std::ranges::binary_search(kOneArray, std::string_view(callee.text));
+  }
+
+  /// Whether every function of that name gives one array: what it ends with, and what it returns before.
+  bool isFunction(std::string_view called) {
+    bool found = false, all = true;
+    TreeVisitor functions;
+    functions.onStatement = [&](const ast::Stmt& s) {
+      if (s.kind != StmtKind::Fn || s.name.text != called) return;
+      found = true;
+      if (!seen_.insert(&s).second) return;
+      TreeVisitor returns;
+      returns.onStatement = [&](const ast::Stmt& r) {
+        if (r.kind == StmtKind::Return) all = all && r.value && is(*r.value);
+      };
+      returns.visit(s);
+      if (s.bodyIsExpr) {
+        all = all && s.value && is(*s.value);
+      } else if (s.body.statements.empty()) {
+        all = false;
+      } else {
+        const ast::Stmt& last = *s.body.statements.back();
+        all = all && (last.kind == StmtKind::Return || (last.kind == StmtKind::Expr && last.value && is(*last.value)));
+      }
+    };
+    functions.visit(file_);
+    return found && all;
+  }
+
+  /// Whether one of `kSeveral` is called with a dim anywhere: what it gives may be what a parameter or a field holds.
+  bool hasSeveral() const {
+    bool found = false;
+    TreeVisitor calls;
+    calls.onExpression = [&](const ast::Expr& e) {
+      if (e.kind != ExprKind::Call) return true;
+      const bool several = std::ranges::binary_search(kSeveral, std::string_view(e.args[0]->text));
+      found = found || (several && e.arguments.size() > (e.args[0]->kind == ExprKind::Member ? 0U : 1U));
+      return true;
+    };
+    calls.visit(file_);
+    return found;
+  }
+
+  const Resolution& names_;
+  const ast::File& file_;
+  std::set<const ast::Stmt*> seen_;
+};
+
+}  // namespace
+
+std::optional<Help> takenApart(Context& context, const ast::Expr* written, const Val& value, size_t names) {
+  if (!value.is(Val::Kind::Tensor)) return std::nullopt;
+  const ir::Dims& shape = value.tensor->type.shape;
+  if (shape.empty() || shape[0] != static_cast<int64_t>(names)) return std::nullopt;
+  Help help{"`unstack` takes a tensor apart along its first dim: `let (a, b) = unstack(x)`", {}};
+  const Unit& unit = *context.frame().unit;
+  if (!written || !unit.file || !unit.isScript || !OneArray(*unit.resolution, *unit.file).is(*written)) return help;
+  const Span s = written->span;
+  help.edits = {{Span{s.file, s.begin, s.begin}, "unstack("}, {Span{s.file, s.end, s.end}, ")"}};
+  return help;
+}
+
+}  // namespace tenc::frontend
