@@ -200,8 +200,8 @@ class Reader {
     }
     notes_.clear();  // they stand in the text
     if (changes && (class_.network || gives)) {
-      why_ = class_.network ? "a method of a network gives a value, and changes no fields"
-                            : "a method that changes fields gives the changed object, and nothing else";
+      why_ = class_.network ? "a method of a network may return a value, but not change fields"
+                            : "a method that changes fields may return nothing else than the changed object";
       return false;
     }
     if (changes) {
@@ -342,7 +342,7 @@ class Reader {
   size_t begin_ = 0, at_ = 0, own_ = 0;
   Line last_;  ///< that was read
   std::string_view why_ =
-      "the fields of a struct are layers, tensors, numbers and texts, and stand beside its functions";
+      "a field gets a layer, a tensor, a number or a text, without calls of the class's own methods";
   std::vector<std::string> notes_;  ///< comments that were read, and are written before what comes next
 };
 

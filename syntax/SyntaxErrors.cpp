@@ -174,7 +174,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       std::vector<Edit> whole;
       if (known.stopEnd > known.stopBegin)
         d.note(reporter_.span(known.stopBegin, known.stopEnd),
-               "it is not rewritten because of this line: " + std::string(known.why));
+               "the class is not rewritten as a whole, since this line cannot be: " + std::string(known.why));
       if (!known.text.empty()) {
         whole.push_back({reporter_.span(known.begin, known.end), known.text});
         reporter_.mendedWhole(whole[0].span);
