@@ -5,6 +5,9 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/calls/Calls.h"
 #include "frontend/calls/Vmap.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
@@ -229,6 +232,15 @@ Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
   return k.transforms.apply(*along, row, k.span);
 }
 
+/// The `n` of a shape written as `[n]`, which another call of the function may know as another number; empty for
+/// others.
+std::string writtenLength(const BuiltinCall& k) {
+  const ast::File* file = k.context.frame().unit->file;
+  const ast::Expr* shape = file && k["shape"].span.valid() ? expressionAt(*file, k["shape"].span) : nullptr;
+  const bool one = shape && shape->kind == ast::Expr::Kind::Array && shape->args.size() == 1 && shape->args[0];
+  return one ? std::string(k.context.sources.text(shape->args[0]->span)) : "";
+}
+
 Val tabulate(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   if (!shape) return k.lost();
@@ -239,9 +251,10 @@ Val tabulate(BuiltinCall& k) {
   if (!v.is(Val::Kind::Tensor) || v.tensor->type.shape != *shape) {
     auto d = k.context.error(Code::E0202, k.span, "the function of `tabulate` must give one value for each index");
     const Span f = k["f"].span;
-    if (shape->size() == 1 && v.is(Val::Kind::Tensor) && f.valid())
+    const std::string n = writtenLength(k);
+    if (shape->size() == 1 && v.is(Val::Kind::Tensor) && f.valid() && !n.empty())
       d.help("a list has a tensor for each index",
-             {{k.span, "list(" + std::to_string((*shape)[0]) + ", " + std::string(k.context.sources.text(f)) + ")"}});
+             {{k.span, "list(" + n + ", " + std::string(k.context.sources.text(f)) + ")"}});
     return d;
   }
   return v;

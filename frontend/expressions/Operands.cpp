@@ -14,6 +14,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/WiderNumbers.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
@@ -154,6 +155,8 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
           d.help("these numbers were rounded to " + std::string(ir::name(integer.tensor->type.dtype)) +
                  "; write the type where they are bound: `: " +
                  ir::toString(ir::Type{other ? own : t, integer.tensor->type.shape, {}}) + "`");
+        else if (const auto wider = both ? madeWider(context, integer.span, other ? own : t) : std::nullopt)
+          d.help("there is no implicit conversion: make it with `dtype: " + name + "`", *wider);
         else
           d.help("there is no implicit conversion: write `" + name + "(...)`",
                  {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},

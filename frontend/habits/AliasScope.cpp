@@ -144,8 +144,16 @@ bool AliasScope::mayHold(const std::string& name, const NameSet& others, Span pl
 
 bool AliasScope::isReadAfter(const std::string& name, Span place) const {
   return std::ranges::any_of(names_, [&](const ast::Expr* e) {
-    if (e->text != name || holds(place, e->span) || isTarget(e->span)) return false;
+    if (e->text != name || isTarget(e->span)) return false;
+    // What the statement itself reads, `u[i] = un[i - 1]`, its next trip reads again.
+    if (holds(place, e->span)) return !isBoundBy(name, place) && isReadNextTrip(*e, place);
     return e->span.begin >= place.end || isReadNextTrip(*e, place);
+  });
+}
+
+bool AliasScope::isBoundBy(const std::string& name, Span part) const {
+  return std::ranges::any_of(bound_, [&](const Bound& b) {
+    return b.name == name && holds(b.span, part) && std::ranges::find(loops_, b.span) == loops_.end();
   });
 }
 

@@ -60,6 +60,8 @@ class AliasScope {
   void assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s);
   void addGiven(const ast::Expr& call, NameSet& names) const;
   bool isTarget(Span name) const;
+  /// Whether the statement around a part binds the name.
+  bool isBoundBy(const std::string& name, Span part) const;
   /// Whether what reads a name before a place reads the same value behind it, in the next trip of a loop.
   bool isReadNextTrip(const ast::Expr& read, Span place) const;
   bool inOneLoop(Span a, Span b) const;

@@ -48,6 +48,35 @@ const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
   return several && holds(s->target->span, span) ? s : nullptr;
 }
 
+/// Whether another statement before, of the same function, assigns the name.
+bool isAssignedBefore(const ast::File& file, const ast::Stmt& place, const std::string& name) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == ast::Stmt::Kind::Assign && s.op == "=" && s.span.end <= place.span.begin)
+      found = found || assignedBy(s).contains(name);
+  };
+  visitAround(file, place.span, visitor);
+  return found;
+}
+
+/// Whether a value in a function has the same type in all calls: its type has no dims, or the function, and what calls
+/// it, is named once. `within`: how many functions were looked at, which ends with one that calls itself.
+bool hasOneType(const ast::File& file, Span place, const ir::Type& type, size_t within = 0) {
+  const ast::Stmt* fn = type.rank() > 0 ? functionAround(file, place) : nullptr;
+  if (!fn || fn->kind != ast::Stmt::Kind::Fn || fn->params.empty()) return true;
+  std::vector<Span> uses;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool names = e.kind == ast::Expr::Kind::Name || e.kind == ast::Expr::Kind::Member;
+    if (names && e.text == fn->name.text) uses.push_back(e.span);
+    return true;
+  };
+  visitor.visit(file);
+  if (uses.empty()) return true;
+  return uses.size() == 1 && within < file.statements.size() && hasOneType(file, uses[0], type, within + 1);
+}
+
 /// Whether the name is read anywhere but at `assigned`, where nothing declares it.
 bool isRead(const Unit& unit, Span assigned, const std::string& name) {
   std::set<std::pair<uint32_t, uint32_t>> targets;
@@ -171,26 +200,14 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
   const ast::File* file = fileOf(context_);
   // A name that is also read is probably not a misspelling: `var m = ...`, `mu = 2.0 * m`, `print(mu)`.
-  const bool misspelt = local && local->isVar && !(file && isRead(*context_.frame().unit, span, std::string(name)));
+  const bool misspelt = local && local->isVar && !(file && assignedTogether(*file, span)) &&
+                        !(file && isRead(*context_.frame().unit, span, std::string(name)));
   if (assigned && !misspelt) {
     const ast::Stmt* s = file ? statementOf(*file, span) : nullptr;
     Translation translation(context_, scopes_);
     const auto whole = s ? translation.call(*s->value) : std::nullopt;
     if (whole && !whole->text.empty() && whole->whole == s->span) {  // a device line
       d.help(whole->help, translation.edits(*whole));
-    } else if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
-      const auto& names = several->target->args;
-      const bool all = std::all_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
-        return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
-      });
-      const bool changes = std::any_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
-        return isAssignedBehind(*file, several->span, e->text) && !changesOtherwise(*file, ast::Name{e->text, e->span});
-      });
-      if (all && several->op == "=")
-        d.help("bind new names with `let`, or with `var` if they are assigned again",
-               {{Span{span.file, several->span.begin, several->span.begin}, changes ? "var " : "let "}});
-      else
-        d.help("declare each variable before, with `var`");
     } else {
       offerBinding(d, std::string(name), span, type);
     }
@@ -330,14 +347,15 @@ bool UnknownNames::offerBefore(Diagnostics::Builder& d, const std::string& name,
                       binds->lo->kind == ast::Expr::Kind::Call && binds->lo->args[0]->text == "enumerate" &&
                       binds->pattern.elements[0].name.text == name;
   const std::optional<ir::Type> type = counts ? std::optional(ir::Type{ir::DType::I64, {}, {}}) : ended.type;
-  const bool loops = binds->kind == ast::Stmt::Kind::For && type;
+  const bool oneType = type && hasOneType(*file, use, *type);
+  const bool loops = binds->kind == ast::Stmt::Kind::For && oneType;
   if (const auto trips = loops ? leftByLoop(*file, *binds, *block, name, *type) : std::nullopt) {
     d.help(trips->text, trips->edits);
     return true;
   }
   const std::string help = "a name ends with its block: declare `" + name + "` before it, and assign it there";
   const bool assigns = (binds->kind == ast::Stmt::Kind::Let || binds->kind == ast::Stmt::Kind::Var) && block != binds &&
-                       !binds->type && binds->annotations.empty() && binds->keyword.valid() && ended.type;
+                       !binds->type && binds->annotations.empty() && binds->keyword.valid() && oneType;
   if (!assigns || timesBound(*block, name) != 1) {
     d.help(help);
     return true;
@@ -376,14 +394,53 @@ bool UnknownNames::offerModule(Diagnostics::Builder& d, std::string_view name, S
   return true;
 }
 
+void UnknownNames::offerTogether(Diagnostics::Builder& d, const ast::File& file, const ast::Stmt& s) const {
+  std::vector<Edit> edits{{Span{s.span.file, s.span.begin, s.span.begin}, "let "}};
+  std::string assigned;
+  const ast::Stmt* fn = functionAround(file, s.span);
+  // `key, sub = jax.random.split(key)`: once it is a `let`, an edit of the call takes the statement away.
+  const bool calls = s.value && s.value->kind == ast::Expr::Kind::Call;
+  const auto call = calls ? Translation(context_, scopes_).call(*s.value) : std::nullopt;
+  const bool stays = !call || (!call->text.empty() && call->whole == s.value->span);
+  bool all = s.op == "=";
+  for (const ast::ExprPtr& e : s.target->args) {
+    all = all && e && e->kind == ast::Expr::Kind::Name;
+    if (!all) break;
+    const Binding* known = e->text == "_" ? nullptr : scopes_.named(e->text);
+    if (!known) {  // one that waits for its own declaration would be hidden
+      all = !isAssignedBefore(file, s, e->text);
+      if (isAssignedBehind(file, s.span, e->text) && !changesOtherwise(file, ast::Name{e->text, e->span}))
+        edits[0].replacement = "var ";
+      continue;
+    }
+    all = stays && known->span.file == s.span.file && (!fn || holds(fn->span, known->span)) &&
+          !changesOtherwise(file, ast::Name{e->text, e->span});
+    std::string now = e->text + "_";
+    while (timesNamed(file, now) > 0 || scopes_.named(now)) now += "_";
+    edits.push_back({e->span, now});
+    assigned += "; " + e->text + " = " + now;
+  }
+  if (!all) {
+    d.help("declare each variable before, with `var`");
+  } else if (assigned.empty()) {
+    d.help("bind new names with `let`, or with `var` if they are assigned again", std::move(edits));
+  } else {
+    edits.push_back({Span{s.span.file, s.span.end, s.span.end}, assigned});
+    d.help("bind new names with `let`, and assign to variables that are there already", std::move(edits));
+  }
+}
+
 void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span,
                                 const ir::Type* type) const {
   const ast::File* file = fileOf(context_);
+  if (const ast::Stmt* several = file ? assignedTogether(*file, span) : nullptr)
+    return offerTogether(d, *file, *several);
   const auto use = file ? readBehindBlock(*context_.frame().unit, span, name) : std::nullopt;
   if (use) {
     const std::string help = "`" + name + "` is used after this block: declare it before the block, with `var " + name;
     const ast::Stmt* assigns = placeIn(*file, span).statement;
-    if (type && assigns && !(type->rank() > 0 && changesOtherwise(*file, ast::Name{name, span}))) {
+    if (type && assigns && hasOneType(*file, span, *type) &&
+        !(type->rank() > 0 && changesOtherwise(*file, ast::Name{name, span}))) {
       const ast::Stmt* block = blockBefore(*file, *assigns, *use);
       const std::string line = "var " + name + " = " + startOf(*type);
       d.help(help + "`", {syntax::lineBefore(context_.sources, block->span, line)});

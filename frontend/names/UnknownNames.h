@@ -40,6 +40,9 @@ class UnknownNames {
   void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
 
  private:
+  /// Adds the word that binds names which are assigned together; those that are variables already get their value
+  /// behind.
+  void offerTogether(Diagnostics::Builder& d, const ast::File& file, const ast::Stmt& s) const;
   /// Adds that variables of the script, this one and others, are arguments of the function that reads them.
   void offerArguments(Diagnostics::Builder& d, const std::string& name, Span use);
   /// Adds that a name of a block that has ended is declared before the block, with the variable where that is known.
