@@ -51,9 +51,23 @@ constexpr std::array kLists = std::to_array<std::string_view>(
      "meshgrid", "reversed", "split", "tensor_split", "unbind", "unstack", "values", "vsplit", "zip"});
 /// Of those that are methods only.
 constexpr std::array kViewMethods =
-    std::to_array<std::string_view>({"bfloat16", "double", "float", "half", "int", "long", "numpy", "select", "to"});
+    std::to_array<std::string_view>({"bfloat16", "conj", "double", "float", "half", "int", "long", "numpy", "real",
+                                     "requires_grad_", "select", "to", "type", "type_as"});
 static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kLists) &&
               std::ranges::is_sorted(kViewMethods));  // for the binary search
+
+/// Whether an option of the call says that the operand itself may come back: `astype(t, copy=False)`, and
+/// `F.dropout(x, p, False)`, which does nothing.
+bool mayDoNothing(const ast::Expr& call) {
+  const auto isTrue = [](const ast::Expr& e) { return e.text == "True" || (e.kind == ExprKind::Bool && e.boolean); };
+  const bool drops = call.args[0]->text.starts_with("dropout");
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const ast::Argument& a = call.arguments[i];
+    const bool decides = a.name ? a.name->text == "copy" || (drops && a.name->text == "training") : drops && i == 2;
+    if (decides && a.value && !isTrue(*a.value)) return true;
+  }
+  return false;
+}
 
 /// Whether a call gives the memory of what it is called with, at least sometimes: `f32(x)` is `x` where that is f32.
 bool givesOperand(const ast::Expr& call) {
@@ -61,6 +75,7 @@ bool givesOperand(const ast::Expr& call) {
   const std::string_view called = callee.text;
   if (changedByCall(call) || std::ranges::binary_search(kViews, called) || std::ranges::binary_search(kLists, called))
     return true;
+  if (mayDoNothing(call)) return true;
   if (callee.kind == ExprKind::Name) return ir::dtypeNamed(called).has_value();
   return std::ranges::binary_search(kViewMethods, called) || ir::DeviceTable::isKind(called);
 }
@@ -80,7 +95,8 @@ AliasScope::AliasScope(AliasFile& all, Span part) : all_(all) {
   visitor.onExpression = [&](const ast::Expr& e) {
     if (e.kind == ExprKind::Name) names_.push_back(&e);
     const ast::Expr* changed = changedByCall(e);
-    if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) changes_.push_back({root->text, e.span});
+    if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr)
+      changes_.push_back({root->text, e.span, false, changed});
     return true;
   };
   visitAround(all.file(), part, visitor);
@@ -250,10 +266,46 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
   } else {
     const bool ofPart =
         &target != root && (target.args[0].get() != root || target.subscripts.size() > 1 || s.op != "=");
-    changes_.push_back({root->text, s.span, ofPart});
+    changes_.push_back({root->text, s.span, ofPart, &target == root ? nullptr : target.args[0].get()});
     // `head.weight = emb.weight`: an object holds what it is given.
     if (target.kind == ExprKind::Member && s.op == "=" && value) bound_.push_back({root->text, value, s.span, true});
   }
+}
+
+namespace {
+/// Whether an index is an array, as its text tells, which takes a copy of what it names in NumPy and PyTorch.
+bool isArrayIndex(const ast::Expr& e) {
+  constexpr std::array kMakers = std::to_array<std::string_view>(
+      {"arange", "argpartition", "argsort", "argwhere", "array", "as_tensor", "asarray", "concatenate", "flatnonzero",
+       "linspace", "nonzero", "permutation", "randperm", "tensor", "tolist", "unique", "where"});
+  static_assert(std::ranges::is_sorted(kMakers));
+  const auto isSlice = [](const ast::Subscript& s) { return s.kind == ast::Subscript::Kind::Slice; };
+  switch (e.kind) {
+    case ExprKind::Array: return true;
+    case ExprKind::Binary:
+      return e.text.starts_with('<') || e.text.starts_with('>') || e.text == "==" || e.text == "!=" ||
+             isArrayIndex(*e.args[0]) || isArrayIndex(*e.args[1]);
+    case ExprKind::Unary: return isArrayIndex(*e.args[0]);
+    case ExprKind::Index: return std::ranges::any_of(e.subscripts, isSlice);
+    case ExprKind::Call: return std::ranges::binary_search(kMakers, std::string_view(e.args[0]->text));
+    default: return false;
+  }
+}
+}  // namespace
+
+bool AliasScope::isOfCopy(const Changed& change) const {
+  const auto isArray = [&](const ast::Subscript& s) {
+    if (s.kind != ast::Subscript::Kind::Index || !s.index) return false;
+    if (s.index->kind != ExprKind::Name) return isArrayIndex(*s.index);
+    return std::ranges::any_of(bound_, [&](const Bound& b) {
+      const bool loops = b.value && std::ranges::find(loops_, b.span) != loops_.end();
+      return b.name == s.index->text && b.value && !loops && isArrayIndex(*b.value);
+    });
+  };
+  const ast::Expr* part = change.part;
+  for (; part && (part->kind == ExprKind::Index || part->kind == ExprKind::Member); part = part->args[0].get())
+    if (std::ranges::any_of(part->subscripts, isArray)) return true;
+  return false;
 }
 
 bool AliasScope::isTarget(Span name) const { return std::ranges::find(targets_, name) != targets_.end(); }

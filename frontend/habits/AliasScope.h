@@ -23,13 +23,16 @@ class AliasScope {
   struct Changed {
     std::string name;
     Span span;
-    bool ofPart = false;  ///< of what the parts of the name's value hold: `x[i][j] = 0`, `x[i] += 1`
+    bool ofPart = false;              ///< of what the parts of the name's value hold: `x[i][j] = 0`, `x[i] += 1`
+    const ast::Expr* part = nullptr;  ///< whose elements change: `x[i]` of `x[i][j] = 0` and of `x[i].zero_()`
   };
 
   AliasScope(AliasFile& all, Span part);
 
   const std::vector<Changed>& changes() const { return changes_; }
   bool changes(const std::string& name) const;
+  /// Whether what is changed is a copy in NumPy and PyTorch, and the name's value stays: `x[[0, 1]][0] = 5`.
+  bool isOfCopy(const Changed& change) const;
   const ast::Stmt* function() const { return fn_; }
   /// The names that may be of one array with `name` where that is changed.
   NameSet aliasesOf(const std::string& name, Span change) const;

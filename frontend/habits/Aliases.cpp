@@ -85,6 +85,8 @@ bool isBoundByChange(const ast::File& file, const std::string& name, Span change
 
 std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span change) {
   const AliasScope& scope = all.scopeAt(change);
+  for (const AliasScope::Changed& c : scope.changes())
+    if (c.name == name && holds(change, c.span) && scope.isOfCopy(c)) return "";
   NameSet aliases = scope.aliasesOf(name, change);
   for (const std::string& other : aliases)
     if (other != name && !isBoundByChange(all.file(), other, change) && scope.isReadAfter(other, change)) return other;
@@ -215,6 +217,9 @@ NameSet namesShared(const ast::File& file, const ast::Expr& value) {
 }
 
 std::string aliasHelp(const std::string& name, const std::string& other) {
+  if (other.empty())
+    return "in NumPy and PyTorch an array as index takes a copy, whose change `" + name +
+           "` does not show; here it would: index once, `" + name + "[i, j] = v`, where `" + name + "` is meant";
   if (name == other)
     return "in NumPy and PyTorch `" + name +
            "`, or its parts, would be one array for all that hold it; here each is a value of its own";

@@ -13,6 +13,7 @@ namespace tenc::frontend {
 
 /// Another name of the array that `name` has where it is changed in place at `change`, if that name is read afterwards;
 /// as the text tells, in doubt there is one. Arguments of a function count where its callers read them again.
+/// Empty where a copy is changed, and no name shows that: `x[[0, 1]][0] = 5`.
 std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change);
 /// The same for all changes in place of the variable that the pattern or parameter at `binding` binds.
 std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding);

@@ -29,7 +29,59 @@ bool isPlace(const ast::Expr& e) {
   return e.kind == ExprKind::Name || e.kind == ExprKind::Index || e.kind == ExprKind::Member;
 }
 
+/// Whether it is, or is a part of, what an object holds, which goes on holding it: `self.b`.
+bool isOfObject(const ast::Expr& e) {
+  const ast::Expr* part = &e;
+  while (part->kind == ExprKind::Index) part = part->args[0].get();
+  return part->kind == ExprKind::Member && part->text != "T" && part->text != "data";
+}
+
+/// Whether a change of one expression changes the value of another, as far as the text tells: that of `x.clone()` for
+/// `x.clone()[0]` and for `x.clone().view(-1)`.
+bool passesOn(const ast::Expr& changed, const ast::Expr& from) {
+  if (&changed == &from) return true;
+  if (changed.kind == ExprKind::Index || changed.kind == ExprKind::Member) return passesOn(*changed.args[0], from);
+  if (changed.kind != ExprKind::Call) return false;
+  return passesOn(*changed.args[0], from) || std::ranges::any_of(changed.arguments, [&](const ast::Argument& a) {
+           return a.value && passesOn(*a.value, from);
+         });
+}
+
 }  // namespace
+
+std::optional<TranslatedCall> Translation::changedCopy(const ast::Expr& e, const TranslatedCall& known,
+                                                       const ast::File& file) {
+  const ast::Expr* kept = nullptr;  // whose array the text has, and the call not
+  const auto look = [&](const ast::Expr& operand) {
+    if (known.whole != e.span || known.text != text(operand)) return;
+    const ast::Expr* changed = changedByCall(e);  // `y.copy_(x)` gives `y`, not `x`
+    const NameSet own = namesShared(file, changed ? *changed : e), given = namesShared(file, operand);
+    if (std::ranges::any_of(given, [&](const std::string& n) { return !own.contains(n); })) kept = &operand;
+  };
+  if (e.args[0]->kind == ExprKind::Member && !hasForeignPrefix(*e.args[0], scopes_)) look(*e.args[0]->args[0]);
+  for (const ast::Argument& a : e.arguments)
+    if (a.value) look(*a.value);
+  if (!kept) return std::nullopt;
+  const std::string help =
+      "values do not change in place, and what changes is a copy here: bind `var y = " + known.text +
+      "`, and change that";
+  const ast::Stmt* s = placeIn(file, e.span).statement;
+  if (s && s->kind == StmtKind::Assign && s->target && s->target.get() != &e && passesOn(*s->target, e))
+    return TranslatedCall{"", help, e.span};
+  const ast::Expr* by = expressionAround(file, e.span, [&](const ast::Expr& call) {
+    const ast::Expr* operand = call.kind == ExprKind::Call ? changedByCall(call) : nullptr;
+    return operand && passesOn(*operand, e);
+  });
+  if (!by) return std::nullopt;
+  if (changedByCall(*by) != &e || besideOf(file, *by) == Beside::Statement) return TranslatedCall{"", help, e.span};
+  const auto before = texts_.find(&e);
+  if (before != texts_.end()) return TranslatedCall{"", help, e.span};  // it is being written there
+  texts_.emplace(&e, known.text);
+  auto whole = this->known(*by);
+  texts_.erase(&e);
+  if (!whole || whole->text.empty() || whole->whole != by->span) return TranslatedCall{"", help, e.span};
+  return whole;
+}
 
 /// The value that the method gives its tensor; empty where TL has no such operation.
 std::string Translation::changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside) {
@@ -73,6 +125,7 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
   const syntax::Familiar* known = syntax::familiarName(callee.name);
   const std::string help(known && !known->help.empty() ? known->help : kInPlace);
   TranslatedCall value{made, help, e.span};
+  if (isOfObject(receiver)) return TranslatedCall{"", help, e.span};
   if (!readsAgain(e)) return value;
   if (!isInPlaceKnown(e)) return TranslatedCall{"", std::string(kMaybe), e.span};
   const ast::File* file = context_.frame().unit->file;

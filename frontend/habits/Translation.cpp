@@ -432,6 +432,8 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (found) found->text = assignedTransposed(found->text);
   const ast::File* file = context_.frame().unit->file;
   const std::string name(found ? assignedIn(found->text) : "");
+  if (found && file && !found->text.empty())
+    if (auto changed = changedCopy(e, *found, *file)) return changed;
   if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
   if (found && file && makesInPlaceLayer(e))
     if (const auto read = changedByLayer(*file, e)) return TranslatedCall{"", inPlaceHelp(*read), e.span};

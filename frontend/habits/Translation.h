@@ -54,6 +54,9 @@ class Translation {
   using Given = std::vector<syntax::ForeignArgument>;
   std::string translate(const ast::Expr& e);
   std::optional<TranslatedCall> known(const ast::Expr& e);
+  /// What is said instead of `x.clone()` becoming `x` where something changes the copy in the same expression, with the
+  /// whole of that where it is a value: `y = x * 2` for `y = x.clone().mul_(2)`.
+  std::optional<TranslatedCall> changedCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file);
   bool dropsCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file);
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
