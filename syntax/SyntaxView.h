@@ -49,18 +49,44 @@ class SyntaxView {
     return !ahead(n) || place(*ahead(n)).line > place(p_.at).line;
   }
 
+  static bool opens(const Token& t) {
+    return t.getType() == T::LPAREN || t.getType() == T::LBRACK || t.getType() == T::LBRACE;
+  }
+  static bool closes(const Token& t) {
+    return t.getType() == T::RPAREN || t.getType() == T::RBRACK || t.getType() == T::RBRACE;
+  }
+
+  /// The first token of the header that the error stands in, which may go over several lines.
+  const Token* headerBegin() const {
+    const Token* first = &p_.at;
+    int depth = 0;
+    for (size_t n = 1; const Token* t = back(n); ++n) {
+      const size_t type = t->getType();
+      const bool ends = type == T::NL || type == T::SEMI || type == T::LBRACE || type == T::RBRACE;
+      if (depth == 0 && ends && place(*t).line != place(*first).line) break;
+      if (type == T::NL) {
+        if (depth == 0) break;
+        continue;
+      }
+      depth += closes(*t) ? 1 : opens(*t) && depth > 0 ? -1 : 0;
+      first = t;
+    }
+    return first;
+  }
+
   /// Where the last token ends of those on the line of the error, or, with `block`, of the lines below that stand
-  /// further right than that line as well: a block of Python.
+  /// further right than the header as well: a block of Python.
   size_t lastEnd(bool block) const {
     uint32_t line = place(p_.at).line;
-    const Token* first = &p_.at;
-    for (size_t n = 1; back(n) && place(*back(n)).line == line; ++n) first = back(n);
-    const uint32_t own = place(*first).column;
+    const uint32_t own = place(*headerBegin()).column;
     size_t end = span().end;
+    int depth = 0;
     for (ssize_t n = 2; const Token* t = ahead(n); ++n) {
       if (t->getType() == T::NL) continue;
       const LineColumn at = place(*t);
-      if (at.line > line && (!block || at.column <= own)) break;
+      // What stands in brackets may begin anywhere.
+      if (depth <= 0 && at.line > line && (!block || at.column <= own)) break;
+      depth += opens(*t) ? 1 : closes(*t) ? -1 : 0;
       line = at.line;
       end = span(*t).end;
     }
