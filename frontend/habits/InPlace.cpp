@@ -20,8 +20,7 @@ using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 constexpr std::string_view kMaybe =
     "values do not change in place, and whether this one would depends on `inplace`: bind the name again where the "
-    "change "
-    "is meant, and leave `inplace` out where it is not";
+    "change is meant, and leave `inplace` out where it is not";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 
 /// What can be assigned to.

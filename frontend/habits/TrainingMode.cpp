@@ -61,6 +61,7 @@ class Modes {
     visitor.onExpression = [&](const ast::Expr& e) {
       hasLayers_ = hasLayers_ || mayBeLayer(e.text) || std::ranges::any_of(e.arguments, isOption);
       if (e.kind == ExprKind::Call) calls_.push_back(&e);
+      if (e.kind == ExprKind::If || e.kind == ExprKind::Lambda) branches_.push_back(e.span);
       const bool ofType = e.kind == ExprKind::Member && (e.text == "shape" || e.text == "size" || e.text == "dtype");
       if (ofType) typed_.insert(e.args[0].get());
       const ast::Stmt* maker = e.kind == ExprKind::Struct ? functionAround(file_, e.span) : nullptr;
@@ -208,11 +209,17 @@ class Modes {
       if (names.contains(c.name) && c.function == function && c.span.begin < place.end &&
           (!last || c.span.begin >= last->span.begin))
         last = &c;
-    if (last) return last->trains;
+    if (last) return last->trains || !isSure(*last, place);
     const std::vector<Span> callers = function && depth < kMostDepth ? callsOf(*function) : std::vector<Span>();
     return callers.empty() || std::ranges::any_of(callers, [&](Span call) {
              return trains(names, call, functionAround(file_, call), depth + 1);
            });
+  }
+
+  /// Whether a change is made wherever the place is reached: no branch or lambda holds it alone.
+  bool isSure(const Change& change, Span place) const {
+    return std::ranges::none_of(branches_,
+                                [&](Span branch) { return holds(branch, change.span) && !holds(branch, place); });
   }
 
   static constexpr int kMostDepth = 8;
@@ -221,6 +228,7 @@ class Modes {
   std::vector<const ast::Stmt*> functions_;
   std::vector<const ast::Expr*> calls_;
   std::vector<Change> changes_;
+  std::vector<Span> branches_;                           ///< what may not run: branches and lambdas
   std::multimap<std::string, const ast::Stmt*> makers_;  ///< the functions that make a struct
   std::set<const ast::Expr*> typed_;
   bool hasLayers_ = false;
