@@ -36,6 +36,8 @@ if {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= set(open("/pro
 # What icelake-server has of vectors beside that.
 VECTORS = {"avx512_vnni", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512ifma", "gfni", "vaes", "vpclmulqdq"}
 if {"avx512f", *VECTORS} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("vnni")
+# What znver3 has beside AVX2.
+if {"avx2", "clzero", "sse4a", "sha_ni", "vaes", "vpclmulqdq", "fsrm"} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("zen3")
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
 # --param=flags=--target-cpu=x86-64-v3 runs the suites with options of the tool.
 config.substitutions.append(("%tenc", os.path.join(binaries, "tenc") + " " + lit_config.params.get("flags", "")))

@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "codegen/cpu/ConstantSections.h"
+#include "codegen/cpu/LatencyOrder.h"
 #include "codegen/cpu/NativePasses.h"
 
 extern "C" {
@@ -220,6 +221,7 @@ bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream&
   llvm::TargetPassConfig* config = machine_->createPassConfig(passes);
   config->setDisableVerify(true);
   leaveOut(*config, kind);
+  if (kind == CodeKind::Loops) addLatencyOrder(*config);
   passes.add(config);
   passes.add(functions);
   if (!addSelection(passes, *config, kind)) return false;

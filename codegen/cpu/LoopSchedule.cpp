@@ -156,8 +156,28 @@ std::optional<OuterChoice> bestOuter(const Kernel& kernel, double most) {
 
 constexpr int64_t kTransposedRowBytes = 16 << 10;  // on the stack, and in the first cache
 
+/// Whether all that a kernel does is to store values that it knows.
+bool isFill(const Kernel& kernel) {
+  return std::all_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& stage) {
+    return std::all_of(stage.exprs.begin(), stage.exprs.end(),
+                       [](const Expr& e) { return e.kind == Expr::Kind::Constant; });
+  });
+}
+
+/// Vectors of quick code side by side, which for columns have accumulators of their own either way: as many as fill 64
+/// bytes in a fill, where what a trip costs beside its stores counts.
+int quickCopies(const Kernel& kernel) {
+  constexpr int kStored = 64;
+  if (!isFill(kernel)) return 1;
+  int least = kStored;
+  for (const Stage& stage : kernel.stages)
+    for (const Store& store : stage.stores)
+      least = std::min(least, ir::byteSize(kernel.buffers[store.access.buffer].dtype));
+  return std::max(1, kStored / (kLanes * least));
+}
+
 int columnCopies(const Kernel& kernel, size_t v, Level level) {
-  if (level == Level::Quick) return 1;  // columns side by side: each has accumulators of its own either way
+  if (level == Level::Quick) return quickCopies(kernel);
   int copies = 16;
   bool ordered = false;
   for (const Stage& stage : kernel.stages) {
@@ -251,8 +271,9 @@ Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level l
   const int copies = columnCopies(kernel, outer.var, level);
   const bool transposes = !quick && !rowWindows(kernel, outer.var).empty();
   // Rows of vectors that are not whole are not transposed.
-  const bool oneBody = quick || (!transposes && std::any_of(kernel.stages.begin(), kernel.stages.end(),
-                                                            [&](const Stage& x) { return isLong(kernel, x); }));
+  const bool oneBody =
+      (quick && !isFill(kernel)) || (!transposes && std::any_of(kernel.stages.begin(), kernel.stages.end(),
+                                                                [&](const Stage& x) { return isLong(kernel, x); }));
   const bool loops =
       std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
   const int64_t unit = int64_t{kLanes} * copies;

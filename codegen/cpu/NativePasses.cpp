@@ -17,6 +17,7 @@
 #include <string>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/LatencyOrder.h"
 #include "codegen/cpu/Optimiser.h"
 
 namespace tenc::codegen::cpu {
@@ -114,6 +115,16 @@ void divideNarrow(llvm::Function& f, const llvm::TargetMachine& machine) {
   }
 }
 
+/// Whether trips of an innermost loop wait for floats of the trips before. The order by latencies looks at one trip
+/// alone, and would put what others do not wait for in front.
+bool carriesFloats(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  return llvm::any_of(functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder(), [](const llvm::Loop* loop) {
+    return loop->isInnermost() && llvm::any_of(loop->getHeader()->phis(), [](const llvm::PHINode& phi) {
+             return phi.getType()->isFPOrFPVectorTy();
+           });
+  });
+}
+
 }  // namespace
 
 void setVectoriserOptions() {
@@ -164,6 +175,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   last.addPass(overLoops(hoisting(), true));
   last.addPass(llvm::EarlyCSEPass());
   last.run(f, analyses.functions);
+  if (!carriesFloats(f, analyses.functions)) orderByLatency(f);
 }
 
 }  // namespace tenc::codegen::cpu

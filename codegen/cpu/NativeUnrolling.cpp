@@ -23,6 +23,9 @@ bool hasVectors(const llvm::Loop& loop) {
   return llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& i) { return i.getType()->isVectorTy(); });
 }
 
+/// One that the vectoriser has made of another, or left of it.
+bool isVectorised(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized"); }
+
 size_t lengthOf(const llvm::Loop& loop) {
   size_t length = 0;
   for (const llvm::BasicBlock* block : loop.blocks()) length += block->size();
@@ -50,7 +53,7 @@ unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
 unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   if (!loop.isInnermost() || hasVectors(loop)) return 1;
   // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
-  const bool isRest = llvm::getBooleanLoopAttribute(&loop, "llvm.loop.isvectorized");
+  const bool isRest = isVectorised(loop);
   if (isRest && !llvm::getBooleanLoopAttribute(&loop, kMayOverlap)) return 1;
   const unsigned most = isRest ? 2 : lengthOf(loop) <= kShortest ? 8 : 4;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
@@ -155,12 +158,14 @@ void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& function
   }
 }
 
-/// Short loops are unrolled as a whole.
+/// Short loops are unrolled as a whole; vectorised ones only if it is known how short they are: of the trips that may
+/// be left for half a register at a time there are hardly ever all.
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   constexpr unsigned kFewTrips = 16;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
-    const unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    const unsigned trips =
+        isVectorised(*loop) ? evolution.getSmallConstantTripCount(loop) : evolution.getSmallConstantMaxTripCount(loop);
     if (llvm::MDNode* id = loop->getLoopID())
       loop->setLoopID(llvm::makePostTransformationMetadata(f.getContext(), id, {kUnrollCount}, {}));
     if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;

@@ -6,9 +6,11 @@
 What a loop writes before it reads it need not be made (`codegen/Overwrites.h`): a table begins as zeros, as a formula, as what a
 library routine gives or as an argument, gets slices, elements and rows, and loops with known bounds write parts of it, in both
 directions, one in the other, with reads of what earlier trips have written, of what none writes, and from the end. The functions of
-a program run twice, in memory that held other numbers. All values are small integers: results are equal or wrong. Closes with `N
-passed, N failed`."""
+a program run twice, in memory that held other numbers. All values are small integers: results are equal or wrong. In every fourth
+program what begins or fills the table divides by zero or is indexed out of range in one place, or in none, and loops write
+all of the table after it: the program must stop there all the same. Closes with `N passed, N failed`."""
 import random
+import re
 import sys
 import tempfile
 
@@ -143,7 +145,65 @@ class Table:
         return f"m[{i} % {self.rows_cols[0]}, {r.randrange(self.rows_cols[1])}]"
 
 
+class Fault:
+    """A function that fills a table with what may fault, and then writes all of it."""
+
+    def __init__(self, r):
+        n = self.n = r.choice([3, 8, 17, 64, 300])
+        self.code, self.faults = r.choice([("E0901", "index"), ("E0902", "by")])
+        at, by = [r.randrange(n) for _ in range(n)], [r.choice([-3, 1, 2, 7]) for _ in range(n)]
+        lo, hi = (0, n) if r.random() < .5 else (r.randrange(n // 2), r.randint(n // 2 + 1, n))  # where loops may fault
+        self.stops = r.random() < .7
+        if self.stops:
+            place = r.randrange(lo, hi)
+            at[place], by[place] = r.choice([n, n + 5, -n - 1, 1 << 40]), 0
+        self.at, self.by = at, by
+        k = r.randint(1, 9)
+        faulty = {"index": [f"x[at[i]] + {k}", f"x[at[i]] * i", "x[at[i]]"], "by": ["x[i] // q[i]", "x[i] % q[i]", f"({k} + i) // q[i]"]}[self.faults]
+        whole = {"index": ["x[at]", f"x[at] * {k}"], "by": ["x // q", f"(x + {k}) % q"]}[self.faults]
+        head, body = ["var d = zeros([N], dtype: i64)" if r.random() < .6 else f"var d = x * {k}"], []
+        kind = r.choice(["start", "loop", "loop", "set", "while", "rows"])
+        if kind == "start": head, here = [f"var d = {r.choice(whole)}"], 0
+        elif kind == "while":
+            body, here = [f"var j = {lo}", f"while j < {hi} {{", f"    d[j] = {r.choice(faulty).replace('i]', 'j]').replace(' i', ' j')}", "    j += 1", "}"], 3
+        elif kind == "rows":
+            body, here = ["for o in 0..3 {", f"    for i in {lo}..{hi} {{", f"        d[i] = {r.choice(faulty)}", "    }", "}"], 3
+        else:
+            if kind == "set" and self.faults == "index": value = f"d[at[i]] = {r.choice(['i', 'x[i]', str(k)])}"
+            else: value = f"d[i] {r.choice(['=', '=', '+='])} {r.choice(faulty)}"
+            back = r.random() < .3
+            body, here = [f"for i in {'rev(' if back else ''}{lo}..{hi}{')' if back else ''} {{", f"    {value}", "}"], 2
+        cut = r.randint(0, n)
+        parts = r.choice([[(0, n)], [(0, n)], [(0, cut), (cut, n)], [(cut, n), (0, cut)]])
+        value = r.choice([f"x[i] * {k}", str(k), f"i + {k}", "x[N - 1 - i]"])
+        tail = [line for a, b in parts for line in (f"for i in {a}..{b} {{", f"    d[i] = {value}", "}")]
+        self.lines = ["fn f(x: i64[N], at: i64[N], q: i64[N]) -> i64[N] {", *("    " + line for line in head + body + tail), "    d", "}"]
+        self.line = here + 2  # of the file
+        self.want = eval(f"lambda x, N: [{value} for i in range(N)]")
+
+    def problem(self, a, folder, files, flags, x):
+        printed, problem = harness.run(a, folder, files, flags)
+        if not self.stops: return problem or (None if list(map(int, printed.split())) == self.want(x, self.n) else f"{printed.split()[:12]} is not {self.want(x, self.n)[:12]}")
+        told = re.search(r"error\[(E\d+)\].*\n *--> [^:]*:(\d+):", problem or "")
+        return None if told and told.groups() == (self.code, str(self.line)) else f"{problem or 'it did not stop'}, not {self.code} in line {self.line}"
+
+
+FLAGS = [[], ["--no-fuse"], ["--code=full", "--target-cpu", "x86-64-v3"], ["--engine=interp"], ["--code=full"]]
+
+
+def faulting(a, seed):
+    r = random.Random(seed)
+    f = Fault(r)
+    x = [r.randint(-20, 40) for _ in range(f.n)]
+    # What arrays hold is known only when the program runs.
+    given = [f"let {name} = {values} + i64(rand([{f.n}]))" for name, values in (("x", x), ("at", f.at), ("q", f.by))]
+    shown = ["let d = f(x, at, q)", f"for i in 0..{f.n} {{ print(d[i]) }}"]
+    files = {f"overwrites{seed}.tl": "\n".join([*f.lines, *given, *shown]) + "\n"}
+    with tempfile.TemporaryDirectory() as d: return f.problem(a, d, files, FLAGS[seed // 4 % 5], x), files
+
+
 def case(a, seed):
+    if seed % 4 == 3: return faulting(a, seed)
     r = random.Random(seed)
     n, rows, cols = r.choice([2, 3, 5, 8, 17, 40, 64, 256]), r.choice([2, 3, 5, 9]), r.choice([2, 4, 7, 18])
     tables = [Table(r, f"f{k}", n, rows, cols) for k in range(8)]
@@ -160,7 +220,7 @@ def case(a, seed):
             lines += [f"print(used({len(want) + 3}))", f'save("r{len(want)}.npy", f{i}(x{k}, m{k}))']
             want.append((f"f{i}(x{k}, m{k})", names[f"f{i}"](np.array(x), np.array(m))))
     files = {f"overwrites{seed}.tl": "\n".join(lines) + "\n"}
-    flags = [[], ["--no-fuse"], ["--code=full", "--target-cpu", "x86-64-v3"], ["--engine=interp"], ["--code=full"]][seed % 5]
+    flags = FLAGS[seed % 5]
     with tempfile.TemporaryDirectory() as d:
         _, problem = harness.run(a, d, files, flags)
         for i, (text, value) in enumerate([] if problem else want):
