@@ -128,7 +128,8 @@ std::string ownNameHelp(const std::string& name) {
 
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
   if (builtinRow(name) == nullptr && !builtinConstant(name, {})) return false;
-  return scopes.named(name) != nullptr || context.frame().unit->functions.contains(name);
+  return scopes.named(name) != nullptr || context.frame().undeclared.contains(name) ||
+         context.frame().unit->functions.contains(name);
 }
 
 std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee) const {
