@@ -29,14 +29,6 @@ constexpr Int kLeast = std::numeric_limits<int64_t>::min();
 
 constexpr Int kMost = std::numeric_limits<int64_t>::max();
 
-/// Whether a loop over it may be unrolled: what it walks over is written there or has a name.
-bool mayBeStatic(const ast::Stmt& loop) {
-  using ExprKind = ast::Expr::Kind;
-  return std::ranges::all_of(std::array{loop.lo.get(), loop.hi.get(), loop.by.get()}, [](const ast::Expr* e) {
-    return !e || e->kind == ExprKind::Int || e->kind == ExprKind::Array || e->kind == ExprKind::Name;
-  });
-}
-
 /// A value of a `param`, and one that it is given for a run.
 std::array<std::string_view, 2> valuesOf(ir::DType t) {
   if (t == ir::DType::Bool) return {"true", "false"};
