@@ -127,6 +127,13 @@ std::string valueText(const SourceManager& sources, const ast::Stmt& s, const st
   return s.annotations.empty() ? value : marksOf(sources, s) + "{ " + value + " }";
 }
 
+std::string asOperand(const SourceManager& sources, const ast::Expr& e) {
+  using Kind = ast::Expr::Kind;
+  const bool open = e.kind == Kind::Binary || e.kind == Kind::Unary || e.kind == Kind::If || e.kind == Kind::Lambda;
+  const std::string text(sources.text(e.span));
+  return open && !e.grouped ? "(" + text + ")" : text;
+}
+
 bool mayBeStatic(const ast::Stmt& loop) {
   return std::ranges::all_of(std::array{loop.lo.get(), loop.hi.get(), loop.by.get()}, [](const ast::Expr* e) {
     return !e || e->kind == ast::Expr::Kind::Int || e->kind == ast::Expr::Kind::Array ||
