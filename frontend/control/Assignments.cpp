@@ -260,7 +260,14 @@ std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const a
   const Val& v = binding.value;
   const int64_t rank =
       v.is(Val::Kind::Tensor) ? static_cast<int64_t>(v.tensor->type.rank()) : 1;  // a list holds others
-  if (auto meaning = repeatedUpdate(*file, bound)) return meaning;
+  // In the script itself, which runs once: a function may be called with arrays elsewhere.
+  const auto isNumber = [&](const ast::Expr& e) {
+    const Binding* index = context_.frame().fn || e.kind != ast::Expr::Kind::Name ? nullptr : scopes_.find(e.span);
+    if (!index) return false;
+    const Val& i = index->value;
+    return i.is(Val::Kind::Int) || (i.is(Val::Kind::Tensor) && i.tensor->type.shape.empty());
+  };
+  if (auto meaning = repeatedUpdate(*file, bound, isNumber)) return meaning;
   if (auto meaning = swappedViews(*file, bound, rank)) return meaning;
   return seenByLambda(*file, bound);
 }

@@ -200,7 +200,7 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
   return std::nullopt;
 }
 
-std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name) {
+std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name, const IsNumber& isNumber) {
   std::optional<OtherMeaning> found;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
@@ -208,6 +208,7 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
     if (!isNamed(*s.target->args[0], name.text)) return;
     const auto& all = s.target->subscripts;
     const auto isDistinct = [&](const ast::Expr& index) {
+      if (isNumber && isNumber(index)) return true;
       NameSet seen;
       return areDistinct(file, index, seen);
     };
