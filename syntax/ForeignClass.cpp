@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -226,6 +228,14 @@ class Reader {
         class_.before.push_back(s);
         continue;
       }
+      if (sharesLayer(s)) {
+        why_ = "a layer that is held twice has its weights once in PyTorch; here each would have its own";
+        return false;
+      }
+      if (bindsLocal(s)) {
+        class_.before.push_back(s);
+        continue;
+      }
       if (class_.network && changesLayer(s)) {
         class_.afterwards.push_back(s);
         continue;
@@ -238,9 +248,33 @@ class Reader {
     return true;
   }
 
+  /// `t = np.arange(n)`, a name that `__init__` binds once, of its parameters, and that may stand before all fields:
+  /// what is drawn at random keeps its place.
+  bool bindsLocal(std::string_view s) {
+    if (s.starts_with("let ")) s = trimmed(s.substr(4));
+    const std::string name(wordAt(s));
+    const std::string_view rest = trimmed(s.substr(name.size()));
+    if (name.empty() || !rest.starts_with('=') || rest.starts_with("==")) return false;
+    const std::string_view value = trimmed(rest.substr(1));
+    const bool draws = value.find("rand") != value.npos || mentions(value, "rng") || mentions(value, "generator");
+    if (!isValue(value) || mentions(value, "self") || draws || isParameter(name)) return false;
+    return locals_.try_emplace(name, value).second;
+  }
+  /// Whether a layer that a local holds would be two: in Python all that hold it share its weights.
+  bool sharesLayer(std::string_view s) {
+    return std::ranges::any_of(locals_, [&](const auto& local) {
+      const auto& [name, value] = local;
+      const bool layer = class_.network && kindOfValue(class_, text_, value) == PythonClass::Kind::Layer;
+      return layer && mentions(s, name) && !held_.insert(name).second;
+    });
+  }
+  bool isParameter(const std::string& name) const { return mentions(class_.made, name); }
+
   bool add(PythonClass::Field field) {
     using Kind = PythonClass::Kind;
-    if (class_.network && field.kind != Kind::Tensor) field.kind = kindOfValue(class_, text_, field.value);
+    const auto local = locals_.find(field.value);
+    const std::string& value = local == locals_.end() ? field.value : local->second;
+    if (class_.network && field.kind != Kind::Tensor) field.kind = kindOfValue(class_, text_, value);
     if (field.kind == Kind::Unknown) return false;
     if (field.kind == Kind::Size) {
       class_.sizes.push_back({field.name, field.value});
@@ -340,7 +374,9 @@ class Reader {
   std::string_view text_;
   PythonClass class_;
   size_t begin_ = 0, at_ = 0, own_ = 0;
-  Line last_;  ///< that was read
+  Line last_;                                  ///< that was read
+  std::map<std::string, std::string> locals_;  ///< of `__init__`, and what they are bound to
+  std::set<std::string> held_;                 ///< of these, layers that something holds
   std::string_view why_ =
       "a field gets a layer, a tensor, a number or a text, without calls of the class's own methods";
   std::vector<std::string> notes_;  ///< comments that were read, and are written before what comes next

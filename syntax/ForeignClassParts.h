@@ -38,7 +38,7 @@ struct PythonClass {
   std::vector<Size> sizes;
   std::vector<Field> fields;
   std::vector<Method> methods;
-  std::vector<std::string> before;      ///< what `__init__` asserts of its parameters
+  std::vector<std::string> before;      ///< what `__init__` asserts of its parameters and binds beside them
   std::vector<std::string> afterwards;  ///< statements that change what was made: `nn.init.zeros_(self.fc.bias)`
   std::vector<std::string> changing;    ///< the names of methods that give the changed object
 };

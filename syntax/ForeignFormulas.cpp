@@ -187,6 +187,10 @@ constexpr ForeignCall kCalls[] = {
      .text = "{{ var carried = {init}; while ({c})(carried) {{ carried = ({f})(carried) }}; carried }}",
      .form = kNumPy,
      .help = kLoop},
+    {.call = "lax.scan(f, init, !xs=None, !length)",
+     .text = "scan({f}, {init}, arange({length}))",
+     .form = kNumPy,
+     .help = "`scan` goes over the rows of a tensor; over the numbers of the steps where it reads nothing else"},
     {.call = "lax.while_loop(*)", .text = "", .form = kNumPy, .help = kLoop},
 };
 

@@ -211,6 +211,8 @@ constexpr ForeignCall kCalls[] = {
     {.call = "to(x, :dtype, -non_blocking, -copy)", .text = "{dtype}({x})", .form = kMethod, .help = kConverts},
     {.call = "integers(low, high, size)", .text = "randint({low}, {high}, {#size})", .form = kPrefixed},
     {.call = "integers(low, high)", .text = "randint({low}, {high}, [])", .form = kPrefixed},
+    {.call = "integers(high, :size)", .text = "randint(0, {high}, {#size})", .form = kPrefixed, .rank = 0},
+    {.call = "integers(high)", .text = "randint(0, {high}, [])", .form = kPrefixed, .rank = 0},
     {.call = "choice(n, size, !replace=false)", .text = "permutation({n})[:{size}]", .form = kPrefixed, .rank = 0},
     {.call = "choice(n, size)", .text = "randint(0, {n}, {#size})", .form = kPrefixed, .rank = 0},
     {.call = "index(x, v)",

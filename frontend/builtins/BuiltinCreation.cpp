@@ -62,7 +62,14 @@ Val full(BuiltinCall& k) {
   }
   ir::Value* x = k.tensors.tensorOf(v, hint);
   if (!x) return k.lost();
-  if (x->type.rank() != 0) return k.fail(Code::E0203, "`full` repeats one value, not " + ir::toString(x->type));
+  if (x->type.rank() != 0) {
+    auto d = k.context.error(Code::E0203, k.span, "`full` repeats one value, not " + ir::toString(x->type));
+    Dims repeated = *shape;
+    repeated.insert(repeated.end(), x->type.shape.begin(), x->type.shape.end());
+    d.help("`broadcast_to(x, " + ir::toString(repeated) + ")` has the tensor `x` at each place of " +
+           ir::toString(*shape) + "; a list of it is `list(n, |_| x)`");
+    return d;
+  }
   if (k.has("dtype")) x = k.c.cast(x, *k.evaluator.constDType(k["dtype"]));
   return k.result(fill(k.c, x, *shape));
 }
@@ -290,7 +297,10 @@ constexpr BuiltinRow kRows[] = {
     {"full(shape: shape, v; dtype: dtype?)", "A tensor of copies of one value.", full},
     {"eye(n: int, m: int?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
     {"arange(a: number, b: number?, step: number?; dtype: dtype?)",
-     "a, a + step, ... before b; arange(n) counts from 0.", arange},
+     "a, a + step, ... before b; arange(n) counts from 0.",
+     arange,
+     OpKind::Count,
+     {.ofNumbers = true}},
     {"linspace(a, b, n: int; endpoint: true, dtype: f32)",
      "n numbers evenly from a to b.",
      linspace,

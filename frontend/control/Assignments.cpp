@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Indexing.h"
 #include "frontend/expressions/Operands.h"
@@ -21,6 +22,7 @@
 #include "frontend/habits/TakenApart.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
+#include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
@@ -149,18 +151,26 @@ Diagnostics::Builder Assignments::notVariable(const ast::Expr& name) {
   return context_.error(Code::E0107, name.span, "`" + name.text + "` cannot be assigned: it is not a `var`");
 }
 
+/// Whether a name means a function or a constant of the language, and nothing that the script or a module declares.
+bool Assignments::isBuiltIn(const ast::Expr& name) const {
+  const Declaration* d = context_.frame().unit->resolution->definition(name.span);
+  if (!d) return false;
+  return d->kind == Declaration::Kind::Builtin ||
+         (d->kind == Declaration::Kind::Language && builtinConstant(name.text, name.span));
+}
+
 /// Reports `(mean, std) = ...` where no part is a variable, and some are built-in functions: all are new names.
 bool Assignments::refuseBuiltins(const ast::Expr& target) {
   const ast::Expr* builtin = nullptr;
   for (const ast::ExprPtr& part : target.args) {
     if (part->kind != ExprKind::Name || scopes_.find(part->span)) return false;
-    const auto global = names_.lookup(part->span);
-    if (!global) continue;
-    if (!global->is(Val::Kind::Function) || global->fn->kind != FnValue::Kind::Builtin) return false;
+    if (!names_.lookup(part->span)) continue;
+    if (!isBuiltIn(*part)) return false;
     if (builtin == nullptr) builtin = part.get();
   }
   if (builtin == nullptr) return false;
   auto d = notVariable(*builtin);
+  for (const ast::ExprPtr& part : target.args) context_.frame().undeclared.emplace(part->text);
   unknownNames_.offerBinding(d, builtin->text, target.span);
   return true;
 }
@@ -197,8 +207,11 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
           .note(variable->pattern.span, "bound by the script here")
           .help("take it as an argument, and give the new value back: `" + found->text + " = f(" + found->text + ")`");
     auto d = notVariable(*found);
-    const bool builtIn = global->is(Val::Kind::Function) && global->fn->kind == FnValue::Kind::Builtin;
-    if (builtIn && found == &target && plain) unknownNames_.offerBinding(d, found->text, found->span);
+    const bool builtIn = isBuiltIn(*found);
+    if (builtIn && found == &target && plain) {
+      unknownNames_.offerBinding(d, found->text, found->span);
+      context_.frame().undeclared.emplace(found->text);
+    }
     if (!builtIn && global->is(Val::Kind::Function)) d.help("it is a function: bind what it gives to another name");
     return d;
   }
@@ -247,7 +260,14 @@ std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const a
   const Val& v = binding.value;
   const int64_t rank =
       v.is(Val::Kind::Tensor) ? static_cast<int64_t>(v.tensor->type.rank()) : 1;  // a list holds others
-  if (auto meaning = repeatedUpdate(*file, bound)) return meaning;
+  // In the script itself, which runs once: a function may be called with arrays elsewhere.
+  const auto isNumber = [&](const ast::Expr& e) {
+    const Binding* index = context_.frame().fn || e.kind != ast::Expr::Kind::Name ? nullptr : scopes_.find(e.span);
+    if (!index) return false;
+    const Val& i = index->value;
+    return i.is(Val::Kind::Int) || (i.is(Val::Kind::Tensor) && i.tensor->type.shape.empty());
+  };
+  if (auto meaning = repeatedUpdate(*file, bound, isNumber)) return meaning;
   if (auto meaning = swappedViews(*file, bound, rank)) return meaning;
   return seenByLambda(*file, bound);
 }

@@ -48,6 +48,7 @@ class Assignments {
  private:
   std::string asWritten(const Binding& binding, const std::string& name) const;
   Diagnostics::Builder notVariable(const ast::Expr& name);
+  bool isBuiltIn(const ast::Expr& name) const;
   bool refuseBuiltins(const ast::Expr& target);
   /// Another name of what the variable would hold in Python, where one is changed in place and the other read.
   std::optional<std::string> aliasOf(const Binding& binding, const ast::Expr& name) const;

@@ -7,7 +7,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/habits/Difference.h"
-#include "frontend/habits/Idioms.h"
+#include "frontend/habits/Masks.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
@@ -125,8 +125,7 @@ bool Subscripts::index(const ast::Subscript& s) {
   if (t->type.dtype == DType::Bool) {
     auto d =
         tools_.context.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values");
-    const bool whole = t->type.rank() == base_.rank();
-    if (auto mended = whole ? withoutMask(tools_.context, s.span, base_) : std::nullopt)
+    if (auto mended = withoutMask(tools_.context, s.span, base_, t->type))
       d.help(mended->text, mended->edits);
     else
       d.help(

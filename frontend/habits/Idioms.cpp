@@ -31,14 +31,6 @@ bool isLiteral(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || c == '_'; });
 }
 
-/// Whether something stands around that needs parentheses beside an operator.
-std::string asOperand(Context& context, const ast::Expr& e) {
-  const bool open =
-      e.kind == ExprKind::Binary || e.kind == ExprKind::Unary || e.kind == ExprKind::If || e.kind == ExprKind::Lambda;
-  const std::string text = textOf(context, e.span);
-  return open && !e.grouped ? "(" + text + ")" : text;
-}
-
 }  // namespace
 
 std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, const Val& b) {
@@ -85,61 +77,6 @@ std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
   const std::string text(sources.text(base.span));
   if (text.empty() || text.find('\n') != std::string::npos) return {};
   return {{base.span, isLiteral(text) ? text + ".0" : "f32(" + text + ")"}};
-}
-
-namespace {
-/// Whether one of the literals of a value is a float.
-bool hasFloat(const ast::Expr& value) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || e.kind == ExprKind::Float;
-    return true;
-  };
-  visitor.visit(value);
-  return found;
-}
-}  // namespace
-
-std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed) {
-  const ast::File* file = fileOf(context);
-  const ast::Expr* index = file ? expressionAround(*file, subscript, ExprKind::Index) : nullptr;
-  if (!index || index->subscripts.size() != 1 || !index->subscripts[0].index) return std::nullopt;
-  const ast::Expr& base = *index->args[0];
-  const std::string mask = textOf(context, index->subscripts[0].index->span), x = textOf(context, base.span);
-  const StatementPlace at = placeIn(*file, index->span);
-  const std::string said = "a mask keeps the shape: `where(mask, x, other)`";
-  if (at.statement && at.statement->kind == StmtKind::Assign && at.statement->target.get() == index) {
-    const ast::Stmt& s = *at.statement;
-    if (base.kind != ExprKind::Name || !isOfLiterals(*s.value)) return std::nullopt;
-    if (!ir::isFloat(indexed.dtype) && hasFloat(*s.value))
-      return Help{said + "; NumPy and PyTorch would cut the number to an integer", {}};
-    std::string value = textOf(context, s.value->span);
-    if (s.op != "=") value = x + " " + s.op.substr(0, s.op.size() - 1) + " " + asOperand(context, *s.value);
-    return Help{said, {{s.span, x + " = where(" + mask + ", " + value + ", " + x + ")"}}};
-  }
-  // What reduces it: `x[mask].sum()`, `sum(x[mask])`.
-  const ast::Expr* reduced = expressionAround(*file, index->span, [&](const ast::Expr& e) {
-    if (e.kind != ExprKind::Call) return false;
-    const ast::Expr& callee = *e.args[0];
-    if (callee.kind == ExprKind::Member) return callee.args[0].get() == index && e.arguments.empty();
-    return callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
-           e.arguments[0].value.get() == index;
-  });
-  if (!reduced) return std::nullopt;
-  const std::string& name = reduced->args[0]->text;
-  const auto chosen = [&](const std::string& other) { return "where(" + mask + ", " + x + ", " + other + ")"; };
-  std::string text;
-  if (name == "sum") text = "sum(" + chosen("0") + ")";
-  if (name == "mean" && ir::isFloat(indexed.dtype))
-    text = "sum(" + chosen("0") + ") / " + std::string(ir::name(indexed.dtype)) + "(sum(" + mask + "))";
-  if (name == "max" && ir::isFloat(indexed.dtype)) text = "max(" + chosen("-inf") + ")";
-  if (name == "min" && ir::isFloat(indexed.dtype)) text = "min(" + chosen("inf") + ")";
-  if (name == "prod") text = "prod(" + chosen("1") + ")";
-  if (name == "len") text = "sum(i64(" + mask + "))";
-  if (text.empty()) return std::nullopt;
-  if (name == "mean") text = "(" + text + ")";
-  return Help{said, {{reduced->span, text}}};
 }
 
 std::optional<Help> weightOfLinear(const Val& layer, std::string_view name, Span member) {
@@ -248,12 +185,12 @@ std::optional<Trips> tripsOf(Context& context, const ast::File& file, const ast:
   if (loop.kind != StmtKind::For || !loop.lo || loop.by) return std::nullopt;
   if (loop.hi) {
     const bool fromZero = loop.lo->kind == ExprKind::Int && loop.lo->integer == 0;
-    const std::string lo = asOperand(context, *loop.lo), hi = textOf(context, loop.hi->span);
+    const std::string lo = asOperand(context.sources, *loop.lo), hi = textOf(context, loop.hi->span);
     if (loop.pattern.isTuple) return std::nullopt;
     const std::string& i = loop.pattern.name.text;
     return Trips{fromZero ? hi : hi + " - " + lo, fromZero ? i : i + " - " + lo,
                  (loop.hi->kind == ExprKind::Int ? std::to_string(loop.hi->integer - 1)
-                                                 : asOperand(context, *loop.hi) + " - 1") +
+                                                 : asOperand(context.sources, *loop.hi) + " - 1") +
                      " - " + i};
   }
   // Over rows: they are counted beside, where what holds them means the same at the list.

@@ -22,8 +22,6 @@ std::vector<Edit> asTuple(const SourceManager& sources, Span array);
 std::vector<Edit> movedToUnit(const SourceManager& sources, const Val& x, const Val& range);
 /// The base of an integer power as a float.
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base);
-/// `x[mask] = v`, `x[mask].sum()` with `where`, for a mask at `subscript` that has as many dims as the tensor.
-std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed);
 /// `x = x.at[i].set(v)` of JAX as `x[i] = v`; `member` is the place of `at`.
 std::optional<Help> updatedAt(Context& context, Span member);
 /// `m.weight` of PyTorch's `Linear` as `m.w.T`; `member` is the place of the name.

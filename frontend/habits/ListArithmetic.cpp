@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/builtins/Builtin.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 
@@ -89,8 +90,33 @@ bool isOfLists(const ast::File& file, Lists& lists, std::string_view op, const a
 
 }  // namespace
 
+namespace {
+/// Whether it gives an array in Python too, as the built-ins tell that it is made with: `sin(arange(4))`.
+bool isArray(const ast::Expr& e) {
+  if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
+    return std::ranges::any_of(e.args, [](const ast::ExprPtr& part) { return isArray(*part); });
+  if (e.kind != ExprKind::Call) return false;
+  const ast::Expr& callee = *e.args[0];
+  const BuiltinRow* row =
+      callee.kind == ExprKind::Name || callee.kind == ExprKind::Member ? builtinRow(callee.text) : nullptr;
+  if (!row) return false;
+  const auto isShape = [row](size_t i) {
+    const Parameter* p = row->signature.positional(i);
+    return p && p->kind == Parameter::Kind::Shape;
+  };
+  if (callee.kind == ExprKind::Name && (isShape(0) || row->traits.ofNumbers)) return true;
+  const bool keeps = isShape(1) || (row->op != ir::OpKind::Count && ir::opInfo(row->op).has(ir::Trait::Elementwise));
+  if (!keeps) return false;
+  const ast::Expr* operand = callee.kind == ExprKind::Member ? callee.args[0].get()
+                             : e.arguments.empty()           ? nullptr
+                                                             : e.arguments[0].value.get();
+  return operand && isArray(*operand);
+}
+}  // namespace
+
 bool isListArithmetic(const ast::Expr& e) {
   if (e.kind != ExprKind::Binary || (e.text != "*" && e.text != "+")) return false;
+  if (isArray(*e.args[0]) || isArray(*e.args[1])) return false;
   const auto isOne = [](const ast::Expr& part) { return part.kind == ExprKind::Array || isListArithmetic(part); };
   return e.text == "*" ? isOne(*e.args[0]) || isOne(*e.args[1]) : isOne(*e.args[0]) && isOne(*e.args[1]);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
@@ -141,7 +142,34 @@ std::string nameOfLoops(const ast::File& file, Span range) {
   return read ? name : "";
 }
 
+namespace {
+/// Where a constant of the language is read for which the script binds the name anew: in a function, since Python's
+/// functions see the script's variable, and as `np.pi` beside it, which is to become `pi`. Invalid for nowhere.
+Span constantRead(const ast::File& file, const std::string& name) {
+  if (!builtinConstant(name, {})) return {};
+  Span read;
+  const auto look = [&](ExprKind kind, const ast::Stmt& s) {
+    TreeVisitor reads;
+    reads.onExpression = [&](const ast::Expr& e) {
+      if (e.kind == kind && e.text == name && !read.valid()) read = e.span;
+      return true;
+    };
+    reads.visit(s);
+  };
+  for (const ast::StmtPtr& s : file.statements) {
+    if (s->kind != StmtKind::Fn)
+      look(ExprKind::Member, *s);
+    else if (std::ranges::none_of(s->params, [&](const ast::FnParam& p) { return p.name.text == name; }))
+      look(ExprKind::Name, *s);
+  }
+  return read;
+}
+}  // namespace
+
 std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
+  const bool unread = builtinConstant(name.text, {}) && !file.lost.empty();  // functions of Python, for example
+  if (const Span read = unread ? name.span : constantRead(file, name.text); read.valid())
+    return OtherMeaning{read, "here this is the language's constant, whatever the script binds"};
   if (const Span whole = listOperation(file, name); whole.valid())
     return OtherMeaning{whole,
                         "brackets make a tensor, and this works on its elements; Python repeats, joins and compares "
@@ -172,7 +200,7 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
   return std::nullopt;
 }
 
-std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name) {
+std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name, const IsNumber& isNumber) {
   std::optional<OtherMeaning> found;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
@@ -180,6 +208,7 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
     if (!isNamed(*s.target->args[0], name.text)) return;
     const auto& all = s.target->subscripts;
     const auto isDistinct = [&](const ast::Expr& index) {
+      if (isNumber && isNumber(index)) return true;
       NameSet seen;
       return areDistinct(file, index, seen);
     };

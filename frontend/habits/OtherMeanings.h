@@ -1,6 +1,7 @@
 // Statements that TL accepts and that mean something else in Python: an edit that declares their names would end in a
 // program that runs and gives other values.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,11 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
 /// The name of the loop over `range` where a loop in it, or around it, has the same one and it is read in the outer
 /// loop behind the inner one; empty for others.
 std::string nameOfLoops(const ast::File& file, Span range);
-/// Of an update of the variable that is bound at `name`, which may add several values to one element.
-std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name);
+/// Of an update of the variable that is bound at `name`, which may add several values to one element. `isNumber`: what
+/// is known to be one number, and no array.
+using IsNumber = std::function<bool(const ast::Expr&)>;
+std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Name& name,
+                                           const IsNumber& isNumber = nullptr);
 /// Of a change of the variable bound at `name` behind a lambda that reads it and has a name itself.
 std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name& name);
 /// Of `a[0], a[1] = a[1], a[0]` where these are arrays: the first assignment changes what the second reads. `rank`: of

@@ -1,6 +1,7 @@
 #include "frontend/habits/Places.h"
 
 #include <algorithm>
+#include <array>
 
 #include "frontend/names/Scan.h"
 
@@ -124,6 +125,20 @@ std::string marksOf(const SourceManager& sources, const ast::Stmt& s) {
 
 std::string valueText(const SourceManager& sources, const ast::Stmt& s, const std::string& value) {
   return s.annotations.empty() ? value : marksOf(sources, s) + "{ " + value + " }";
+}
+
+std::string asOperand(const SourceManager& sources, const ast::Expr& e) {
+  using Kind = ast::Expr::Kind;
+  const bool open = e.kind == Kind::Binary || e.kind == Kind::Unary || e.kind == Kind::If || e.kind == Kind::Lambda;
+  const std::string text(sources.text(e.span));
+  return open && !e.grouped ? "(" + text + ")" : text;
+}
+
+bool mayBeStatic(const ast::Stmt& loop) {
+  return std::ranges::all_of(std::array{loop.lo.get(), loop.hi.get(), loop.by.get()}, [](const ast::Expr* e) {
+    return !e || e->kind == ast::Expr::Kind::Int || e->kind == ast::Expr::Kind::Array ||
+           e->kind == ast::Expr::Kind::Name;
+  });
 }
 
 bool isOfLiterals(const ast::Expr& e) {

@@ -43,6 +43,10 @@ bool assigns(const ast::File& file, std::string_view name);
 std::string marksOf(const SourceManager& sources, const ast::Stmt& s);
 /// The value of a statement as an expression: `@autocast(bf16) { x @ w }` of `@autocast(bf16) let y = x @ w`.
 std::string valueText(const SourceManager& sources, const ast::Stmt& s, const std::string& value);
+/// The text of an expression, in parentheses where an operator or an index beside it would take only a part.
+std::string asOperand(const SourceManager& sources, const ast::Expr& e);
+/// Whether a `for` may be unrolled: what it walks over is written there or has a name.
+bool mayBeStatic(const ast::Stmt& loop);
 /// Whether an expression is made of literals alone.
 bool isOfLiterals(const ast::Expr& e);
 

@@ -33,6 +33,21 @@ std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype)
               {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
 }
 
+std::optional<Help> ownShapes(Context& context, Span assignment) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* loop = file ? statementAround(*file, assignment, {StmtKind::For, StmtKind::While}) : nullptr;
+  if (!loop || loop->isStatic) return std::nullopt;
+  const ast::Expr* branch = expressionAround(*file, assignment, ExprKind::If);
+  if (branch && holds(loop->span, branch->span)) return std::nullopt;  // it may be changed, or not
+  if (loop->kind == StmtKind::While || !mayBeStatic(*loop))
+    return Help{"make the tensor of the final size before the loop, and assign each part", {}};
+  const Span start = loop->lo->span;
+  return Help{
+      "a loop that is `static` is unrolled, and each trip may have a shape of its own; where there are many, "
+      "make the tensor of the final size before the loop, and assign each part",
+      {{Span{start.file, start.begin, start.begin}, "static "}}};
+}
+
 std::optional<Help> extremeStart(Context& context, Span none) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, none).statement : nullptr;

@@ -18,4 +18,7 @@ std::optional<Help> extremeStart(Context& context, Span none);
 /// `var r = 0` of what a loop makes a float, from where it is declared.
 std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype);
 
+/// `xs = concat([xs, row])`, whose shape changes from trip to trip of the loop around it.
+std::optional<Help> ownShapes(Context& context, Span assignment);
+
 }  // namespace tenc::frontend

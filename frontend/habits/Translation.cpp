@@ -128,7 +128,8 @@ std::string ownNameHelp(const std::string& name) {
 
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
   if (builtinRow(name) == nullptr && !builtinConstant(name, {})) return false;
-  return scopes.named(name) != nullptr || context.frame().unit->functions.contains(name);
+  return scopes.named(name) != nullptr || context.frame().undeclared.contains(name) ||
+         context.frame().unit->functions.contains(name);
 }
 
 std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee) const {
@@ -267,6 +268,24 @@ std::string Translation::dtypeOf(const ast::Expr& value) const {
   return value.args[0]->kind == ExprKind::Float ? "f32" : dtypeOf(*value.args[0]);
 }
 
+/// Of `x[:, None]`, `x[0]`; -1 where an index may be an array or a mask.
+int Translation::rankOfPart(const ast::Expr& part) const {
+  using Kind = ast::Subscript::Kind;
+  int rank = rankOf(*part.args[0]);
+  for (const ast::Subscript& s : part.subscripts) {
+    const syntax::Familiar* known =
+        s.kind == Kind::Index && s.index->kind == ExprKind::Name ? syntax::familiarName(s.index->text) : nullptr;
+    if (rank < 0) return -1;
+    if (s.kind == Kind::New || (known && !known->inSubscript.empty()))
+      ++rank;
+    else if (s.kind == Kind::Index && rankOf(*s.index) == 0)
+      --rank;
+    else if (s.kind == Kind::Index)
+      return -1;
+  }
+  return rank;
+}
+
 int Translation::rankOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;
   if (value.kind == ExprKind::Name) {
@@ -285,6 +304,7 @@ int Translation::rankOf(const ast::Expr& value) const {
   }
   if (value.kind == ExprKind::Index && value.args[0]->kind == ExprKind::Member && value.args[0]->text == "shape")
     return value.subscripts.size() == 1 && value.subscripts[0].index ? 0 : -1;
+  if (value.kind == ExprKind::Index) return rankOfPart(value);
   if (value.kind != ExprKind::Call || value.arguments.empty()) return -1;
   if (isLength(*value.args[0])) return 0;
   if (value.arguments.size() == 1 && isValueItself(*value.args[0])) return rankOf(*value.arguments[0].value);

@@ -66,6 +66,7 @@ class Translation {
   std::string renamed(const std::string& name, const Given& given) const;
   Given argumentsOf(const ast::Expr& e, bool method);
   int rankOf(const ast::Expr& value) const;
+  int rankOfPart(const ast::Expr& part) const;
   /// The first name in what a row writes that is the script's own; empty for none.
   std::string ownNameIn(std::string_view pattern) const;
   /// The shape of a tensor whose size is known; else empty.

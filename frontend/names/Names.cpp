@@ -56,7 +56,11 @@ Val Names::lookupCallee(const ast::Expr& name, const ast::Expr* call) {
 
 std::optional<Val> Names::lookup(Span use) {
   const Declaration* d = context_.frame().unit->resolution->definition(use);
-  return d ? valueOf(*d, use) : std::nullopt;
+  if (!d) return std::nullopt;
+  // `mean = x.sum() / n`, which was refused, was meant to bind the name.
+  const bool language = d->kind == Declaration::Kind::Builtin || d->kind == Declaration::Kind::Language;
+  if (language && context_.frame().undeclared.contains(d->name)) return context_.lost();
+  return valueOf(*d, use);
 }
 
 namespace {

@@ -24,6 +24,9 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
     if (code == Code::E0209 && isFloat && t.kind == Ty::Kind::Tensor && t.dtype && !ir::isFloat(*t.dtype))
       if (auto start = floatStart(context_, who.declared, found ? *found : ir::DType::F32))
         d.help(start->text, start->edits);
+    const bool sameDtype = found && t.kind == Ty::Kind::Tensor && t.dtype == *found;
+    if (code == Code::E0209 && sameDtype)
+      if (auto own = ownShapes(context_, who.span)) d.help(own->text, own->edits);
     if (code == Code::E0207 && who.declared.valid()) {
       if (auto anew = boundAnew(context_, who.span, who.declared)) d.help(anew->text, anew->edits);
     }

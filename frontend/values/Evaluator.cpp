@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/Builtin.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -27,14 +28,6 @@ bool runTime(const Val& v) { return v.is(Val::Kind::Tensor) || v.is(Val::Kind::F
 constexpr Int kLeast = std::numeric_limits<int64_t>::min();
 
 constexpr Int kMost = std::numeric_limits<int64_t>::max();
-
-/// Whether a loop over it may be unrolled: what it walks over is written there or has a name.
-bool mayBeStatic(const ast::Stmt& loop) {
-  using ExprKind = ast::Expr::Kind;
-  return std::ranges::all_of(std::array{loop.lo.get(), loop.hi.get(), loop.by.get()}, [](const ast::Expr* e) {
-    return !e || e->kind == ExprKind::Int || e->kind == ExprKind::Array || e->kind == ExprKind::Name;
-  });
-}
 
 /// A value of a `param`, and one that it is given for a run.
 std::array<std::string_view, 2> valuesOf(ir::DType t) {
@@ -53,6 +46,8 @@ class ParametersOf {
     if (e.kind == ExprKind::Int) return true;
     if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
       return std::ranges::all_of(e.args, [&](const ast::ExprPtr& part) { return collect(*part, found); });
+    if (e.kind == ExprKind::Member && (e.text == "size" || e.text == "ndim")) return e.args[0]->kind == ExprKind::Name;
+    if (e.kind == ExprKind::Call) return isPairwise(e) && ofArguments(e, found);
     const ast::Expr* of = e.kind == ExprKind::Index ? e.args[0].get() : nullptr;
     if (of && of->kind == ExprKind::Member && of->text == "shape" && of->args[0]->kind == ExprKind::Name)
       return std::ranges::all_of(e.subscripts,
@@ -73,6 +68,17 @@ class ParametersOf {
   }
 
  private:
+  /// `min(k, n)`, which gives a number of two numbers.
+  bool isPairwise(const ast::Expr& call) const {
+    const Declaration* callee = frame_.unit->resolution->definition(call.args[0]->span);
+    return callee && callee->builtin && !callee->builtin->traits.pairwise.empty() && call.arguments.size() == 2;
+  }
+
+  bool ofArguments(const ast::Expr& call, std::vector<const Declaration*>& found) const {
+    return std::ranges::all_of(call.arguments,
+                               [&](const ast::Argument& a) { return !a.name && a.value && collect(*a.value, found); });
+  }
+
   bool isParameter(const Declaration& name, std::vector<const Declaration*>& found) const {
     const Binding* bound = frame_.bound(name.span);
     if (!bound || bound->value.isNumber()) return bound != nullptr;  // a static one

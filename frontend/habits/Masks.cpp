@@ -1,0 +1,118 @@
+#include "frontend/habits/Masks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "frontend/Context.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+std::string textOf(Context& context, Span s) { return std::string(context.sources.text(s)); }
+
+/// Whether one of the literals of a value is a float.
+bool hasFloat(const ast::Expr& value) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || e.kind == ExprKind::Float;
+    return true;
+  };
+  visitor.visit(value);
+  return found;
+}
+
+/// Whether an argument says that the first axis is reduced: `0`, `axis: 0`, `dim=0`.
+bool isFirstAxis(const ast::Argument& a) {
+  const bool named = !a.name || a.name->text == "axis" || a.name->text == "dim";
+  return named && a.value && a.value->kind == ExprKind::Int && a.value->integer == 0;
+}
+
+/// `x[mask].shape[0]`; null for none.
+const ast::Expr* lengthOf(const ast::File& file, const ast::Expr& index) {
+  return expressionAround(file, index.span, [&](const ast::Expr& e) {
+    const ast::Expr* of = e.kind == ExprKind::Index && e.subscripts.size() == 1 ? e.args[0].get() : nullptr;
+    const ast::Expr* i = of ? e.subscripts[0].index.get() : nullptr;
+    const bool isFirst = i && i->kind == ExprKind::Int && i->integer == 0;
+    return isFirst && of->kind == ExprKind::Member && of->text == "shape" && of->args[0].get() == &index;
+  });
+}
+
+/// The call that reduces `x[mask]`, over all dims or over the first one: `x[mask].sum()`, `sum(x[mask], axis: 0)`.
+struct Reduced {
+  const ast::Expr* call = nullptr;
+  bool overRows = false;
+};
+Reduced reductionOf(const ast::File& file, const ast::Expr& index) {
+  Reduced found;
+  found.call = expressionAround(file, index.span, [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return false;
+    const ast::Expr& callee = *e.args[0];
+    const bool method = callee.kind == ExprKind::Member && callee.args[0].get() == &index;
+    const bool function = callee.kind == ExprKind::Name && !e.arguments.empty() && !e.arguments[0].name &&
+                          e.arguments[0].value.get() == &index;
+    const size_t options = e.arguments.size() - (function ? 1 : 0);
+    found.overRows = options == 1 && isFirstAxis(e.arguments.back());
+    return (method || function) && (options == 0 || found.overRows);
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed, const ir::Type& mask) {
+  const bool whole = mask.rank() == indexed.rank();
+  const bool rows = mask.rank() == 1 && indexed.rank() > 1 && mask.shape[0] == indexed.shape[0];
+  const ast::File* file = whole || rows ? fileOf(context) : nullptr;
+  const ast::Expr* index = file ? expressionAround(*file, subscript, ExprKind::Index) : nullptr;
+  if (!index || index->subscripts.size() != 1 || !index->subscripts[0].index) return std::nullopt;
+  const ast::Expr& base = *index->args[0];
+  const ast::Expr& bools = *index->subscripts[0].index;
+  const std::string written = textOf(context, bools.span), x = textOf(context, base.span);
+  std::string chosenBy = written;
+  if (rows) {
+    chosenBy = asOperand(context.sources, bools) + "[:";
+    for (int64_t i = 1; i < indexed.rank(); ++i) chosenBy += ", new";
+    chosenBy += "]";
+  }
+  const StatementPlace at = placeIn(*file, index->span);
+  const std::string said = "a mask keeps the shape: `where(mask" + std::string(rows ? "[:, new]" : "") + ", x, other)`";
+  if (at.statement && at.statement->kind == StmtKind::Assign && at.statement->target.get() == index) {
+    const ast::Stmt& s = *at.statement;
+    if (base.kind != ExprKind::Name || !isOfLiterals(*s.value)) return std::nullopt;
+    if (!ir::isFloat(indexed.dtype) && hasFloat(*s.value))
+      return Help{said + "; NumPy and PyTorch would cut the number to an integer", {}};
+    std::string value = textOf(context, s.value->span);
+    if (s.op != "=") value = x + " " + s.op.substr(0, s.op.size() - 1) + " " + asOperand(context.sources, *s.value);
+    return Help{said, {{s.span, x + " = where(" + chosenBy + ", " + value + ", " + x + ")"}}};
+  }
+  if (const ast::Expr* length = lengthOf(*file, *index))
+    return Help{said, {{length->span, "sum(i64(" + written + "))"}}};
+  Reduced reduced = reductionOf(*file, *index);
+  reduced.overRows &= rows;  // elements that are picked have one axis
+  if (!reduced.call) return std::nullopt;
+  const std::string& name = reduced.call->args[0]->text;
+  const auto over = [&](const std::string& function, const std::string& other) {
+    return function + "(where(" + chosenBy + ", " + x + ", " + other + ")" + (reduced.overRows ? ", axis: 0)" : ")");
+  };
+  const bool isFloat = ir::isFloat(indexed.dtype);
+  std::string text;
+  if (name == "sum") text = over("sum", "0");
+  if (name == "mean" && isFloat && (whole || reduced.overRows))
+    text = "(" + over("sum", "0") + " / " + std::string(ir::name(indexed.dtype)) + "(sum(" + written + ")))";
+  if (name == "max" && isFloat) text = over("max", "-inf");
+  if (name == "min" && isFloat) text = over("min", "inf");
+  if (name == "prod") text = over("prod", "1");
+  if (name == "len" && reduced.call->arguments.size() < 2) text = "sum(i64(" + written + "))";
+  if (text.empty()) return std::nullopt;
+  return Help{said, {{reduced.call->span, text}}};
+}
+
+}  // namespace tenc::frontend
