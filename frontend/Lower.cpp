@@ -110,7 +110,7 @@ struct Parts {
   Habits habits{context, scopes};
   Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placing,
                      transforms, tracer, formats}};
-  Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled};
+  Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled, habits};
 };
 
 /// What is wrong in a call of the standard library is told once, and at the call alone: its source is not shown, and

@@ -1,13 +1,18 @@
 // Which library of Python an array comes from, in scripts that use NumPy and PyTorch.
 #pragma once
+#include <string_view>
+
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
 
 struct Libraries {
   bool numpy = false, torch = false;
+  bool others = false;  ///< of a value: something that the text does not tell may have made it, too
 };
 
+/// Whether the script imports the library of Python, or a module of it.
+bool imports(const ast::File& file, std::string_view library);
 /// Those that the script names.
 Libraries librariesOf(const ast::File& file);
 /// Those whose functions may have made the value, as the text tells; none where it tells nothing.

@@ -564,11 +564,11 @@ std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
     if (!found) continue;
     if (!file || !librariesOf(*file).numpy) return found;
     const Libraries made = librariesOf(*file, *e.args[0]->args[0]);
-    if (made.torch && !made.numpy) return found;
+    if (made.torch && !made.numpy && !made.others) return found;
     // Written out, so that it is known when nothing names NumPy any more.
     constexpr std::string_view kOfTorch = "correction: 1", kOfNumPy = "correction: 0";
     const size_t option = found->text.find(kOfTorch);
-    if (made.numpy && !made.torch && option != std::string::npos) {
+    if (made.numpy && !made.torch && !made.others && option != std::string::npos) {
       found->text.replace(option, kOfTorch.size(), kOfNumPy);
       found->help = "TL divides by n, as NumPy does";
       return found;

@@ -98,6 +98,8 @@ class Translation {
   std::unordered_map<const ast::Expr*, std::string> texts_;  ///< a call that is not known asks twice for its arguments
 };
 
+/// Whether a statement that could not be read calls a method that PyTorch's tensors have in another meaning.
+bool hidesMethods(const ast::File& file, const SourceManager& sources);
 /// What is said where an edit would call the script's own.
 std::string ownNameHelp(const std::string& name);
 /// Whether the script has a name of its own for what TL calls so.
