@@ -36,6 +36,7 @@
 #include "frontend/expressions/Operators.h"
 #include "frontend/expressions/StructLiterals.h"
 #include "frontend/habits/Habits.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
@@ -151,6 +152,7 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
       continue;
     }
     hideLibrary(sources, diags);
+    withholdHidden(file, sources, diags);
     parts.context.reportTooLarge(out.module->span(out.module->tooLarge.at));
     if (out.module->tooLarge.ever) out.module.reset();
     return out;

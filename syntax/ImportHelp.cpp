@@ -100,8 +100,12 @@ class ImportHelper : private WordView {
   void keepShown(const std::string& module, ssize_t from, bool sums, std::string& instead) const {
     const std::string root = module.substr(0, module.find('.'));
     const bool methods = (root == "torch" || (root == "numpy" && names(from, "torch"))) && callsMethods(from);
-    if (!sums && !methods && !(root == "torch" && asksForMode(from))) return;
-    instead += (instead.empty() ? "import " : "\nimport ") + root;
+    if (!sums && !methods && !(root == "torch" && asksForMode(from)) && !hidesFunctions(from)) return;
+    // One that follows is enough.
+    const bool follows = anyToken(from, [&](ssize_t n) {
+      return n >= from && is(n, T::IMPORT) && textOf(n + 1) == root && !is(n + 2, T::DOT) && textOf(n + 2) != "as";
+    });
+    if (!follows) instead += (instead.empty() ? "import " : "\nimport ") + root;
   }
 
   /// Whether a name stands anywhere in the script.
@@ -111,11 +115,28 @@ class ImportHelper : private WordView {
   /// Whether the script calls methods that PyTorch's tensors have in another meaning.
   bool callsMethods(ssize_t from) const {
     return anyToken(from, [&](ssize_t n) {
-      if (!is(n, T::NAME) || !is(n - 1, T::DOT) || !is(n + 1, T::LPAREN) || !methodsOfTorch().contains(textOf(n)))
-        return false;
-      const Familiar* owner = is(n - 2, T::NAME) ? familiarName(textOf(n - 2)) : nullptr;
-      return !owner || !(owner->prefix || owner->layer);
+      return is(n, T::NAME) && is(n - 1, T::DOT) && is(n + 1, T::LPAREN) && methodsOfTorch().contains(textOf(n)) &&
+             !isLibrary(n - 2);
     });
+  }
+  /// Whether the script gives a function the name of a method that it calls, or a lambda a name.
+  bool hidesFunctions(ssize_t from) const {
+    return anyToken(from, [&](ssize_t n) {
+      if (!is(n, T::NAME)) return false;
+      const std::string name = textOf(n);
+      if (is(n + 1, T::ASSIGN) && (is(n + 2, T::BAR) || textOf(n + 2) == "lambda")) return true;
+      return (is(n - 1, T::FN) || textOf(n - 1) == "def") && callsMethod(from, name);
+    });
+  }
+  bool callsMethod(ssize_t from, std::string_view name) const {
+    return anyToken(from, [&](ssize_t n) {
+      return is(n, T::NAME) && textOf(n) == name && is(n - 1, T::DOT) && is(n + 1, T::LPAREN) && !isLibrary(n - 2);
+    });
+  }
+  /// Whether the token is the name of a module of another library.
+  bool isLibrary(ssize_t n) const {
+    const Familiar* owner = is(n, T::NAME) ? familiarName(textOf(n)) : nullptr;
+    return owner && (owner->prefix || owner->layer);
   }
   /// Whether the script names layers that are something else in training.
   bool asksForMode(ssize_t from) const {

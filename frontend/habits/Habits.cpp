@@ -20,6 +20,7 @@
 #include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"

@@ -2,6 +2,7 @@
 #pragma once
 #include <string_view>
 
+#include "frontend/habits/Translation.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
@@ -17,5 +18,8 @@ bool imports(const ast::File& file, std::string_view library);
 Libraries librariesOf(const ast::File& file);
 /// Those whose functions may have made the value, as the text tells; none where it tells nothing.
 Libraries librariesOf(const ast::File& file, const ast::Expr& value);
+/// What a method becomes as the library means it that has made its receiver, given what it becomes as PyTorch's;
+/// without a text where both may have.
+TranslatedCall asItsLibrary(const ast::File& file, const ast::Expr& call, TranslatedCall ofTorch);
 
 }  // namespace tenc::frontend

@@ -23,6 +23,7 @@
 #include "frontend/calls/Overloads.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Libraries.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/habits/TrainingMode.h"
@@ -397,6 +398,12 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         if (const auto mode = trainingMode(*file)) {
           if (mode->call.valid()) d.label(mode->call, "a network in training mode");
           d.help(mode->help);
+          modules_[key] = nullptr;
+          return nullptr;
+        }
+        if (const auto hidden = hiddenMethod(*file)) {
+          if (hidden->call.valid()) d.label(hidden->call, "called here");
+          d.help(hidden->help);
           modules_[key] = nullptr;
           return nullptr;
         }
