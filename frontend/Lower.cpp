@@ -36,6 +36,7 @@
 #include "frontend/expressions/Operators.h"
 #include "frontend/expressions/StructLiterals.h"
 #include "frontend/habits/Habits.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
@@ -110,7 +111,7 @@ struct Parts {
   Habits habits{context, scopes};
   Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placing,
                      transforms, tracer, formats}};
-  Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled};
+  Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled, habits};
 };
 
 /// What is wrong in a call of the standard library is told once, and at the call alone: its source is not shown, and
@@ -151,6 +152,7 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
       continue;
     }
     hideLibrary(sources, diags);
+    withholdHidden(file, sources, diags);
     parts.context.reportTooLarge(out.module->span(out.module->tooLarge.at));
     if (out.module->tooLarge.ever) out.module.reset();
     return out;

@@ -10,6 +10,8 @@
 #include "frontend/control/Flow.h"
 #include "frontend/control/Regions.h"
 #include "frontend/control/Statements.h"
+#include "frontend/habits/Habits.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Frame.h"
@@ -60,6 +62,7 @@ void Script::run(const ast::File& file) {
     sessionValues_.bindInputs(inputs);
     if (!context_.out.unfit.empty()) return;
     const Flow flow = statements_.lowerFrom(file.statements, nullptr, nullptr);
+    if (imports(file, "torch") && !unit.modules.contains("torch")) habits_.methodsOfTorch(file);
     std::vector<ir::Value*> results;
     if (context_.options.session) results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val());
     context_.b().makeTyped(OpKind::Return, results, {});

@@ -13,12 +13,13 @@ class Tensors;
 class Statements;
 class Regions;
 class Uncalled;
+class Habits;
 
 /// Lowers the script, its tests and benches.
 class Script {
  public:
   Script(Context& context, Constants& constants, Devices& devices, Units& units, SessionValues& sessionValues,
-         Tensors& tensors, Statements& statements, Regions& regions, Uncalled& uncalled)
+         Tensors& tensors, Statements& statements, Regions& regions, Uncalled& uncalled, Habits& habits)
       : context_(context),
         constants_(constants),
         devices_(devices),
@@ -27,7 +28,8 @@ class Script {
         tensors_(tensors),
         statements_(statements),
         regions_(regions),
-        uncalled_(uncalled) {}
+        uncalled_(uncalled),
+        habits_(habits) {}
 
   /// Lowers all of the file into the module of the context.
   void run(const ast::File& file);
@@ -44,6 +46,7 @@ class Script {
   Statements& statements_;
   Regions& regions_;
   Uncalled& uncalled_;
+  Habits& habits_;
 };
 
 }  // namespace tenc::frontend

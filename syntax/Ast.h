@@ -234,8 +234,9 @@ std::optional<Generic::Kind> kindNamed(std::string_view name);
 struct File {
   uint32_t source = 0;
   std::vector<StmtPtr> statements;
-  std::set<std::string, std::less<>> lost;     ///< names in statements with syntax errors, which may have declared them
-  std::set<std::string, std::less<>> renamed;  ///< of these, names of imports that an edit of the import writes anew
+  std::set<std::string, std::less<>> lost;  ///< names in statements with syntax errors, which may have declared them
+  std::set<std::string, std::less<>> declared;  ///< of these, those that the statements give functions and parameters
+  std::set<std::string, std::less<>> renamed;   ///< of these, names of imports that an edit of the import writes anew
 };
 
 /// For `--emit=ast`: an indented tree, one node a line.

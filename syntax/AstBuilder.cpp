@@ -76,6 +76,8 @@ void AstBuilder::lose(const Stmt& s) {
     for (const ast::Pattern& e : p.elements) self(self, e);
   };
   loseAll(loseAll, s.pattern);
+  if (!s.pattern.name.text.empty()) declared_.insert(s.pattern.name.text);
+  if (!s.name.text.empty()) declared_.insert(s.name.text);
 }
 
 /// Fills the statement; false when its form is broken, so that only its name may be relied upon.

@@ -27,6 +27,8 @@ class AstBuilder {
   ast::StmtPtr statement(TLParser::StatementContext* ctx);
   /// What statements with errors in their form would have declared.
   std::set<std::string, std::less<>> takeLost() { return std::move(lost_); }
+  /// Of these, the names of functions and variables.
+  std::set<std::string, std::less<>> takeDeclared() { return std::move(declared_); }
 
  private:
   using P = TLParser;
@@ -126,7 +128,7 @@ class AstBuilder {
   Allowed allowed_;
   uint32_t height_ = 0;  ///< of the highest tree built in the current Level
   bool reportedHeight_ = false;
-  std::set<std::string, std::less<>> lost_;
+  std::set<std::string, std::less<>> lost_, declared_;
 };
 
 }  // namespace tenc::syntax

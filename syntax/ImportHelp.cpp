@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "syntax/Familiar.h"
+#include "syntax/ForeignCalls.h"
+#include "syntax/ForeignFunctions.h"
 #include "syntax/ForeignImports.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/WordView.h"
@@ -35,7 +38,7 @@ class ImportHelper : private WordView {
     std::string text;
     for (const Imported& module : modules) {
       auto instead = importedInstead(module.name, {});
-      if (instead && instead->empty() && sums(n)) instead = "import " + module.name.substr(0, module.name.find('.'));
+      if (instead) keepShown(module.name, n, sums(n), *instead);
       if (!instead) return modules.size() == 1 ? ownModule(modules[0].alias) : std::vector<Edit>();
       text += (text.empty() || instead->empty() ? "" : "\n") + *instead;
     }
@@ -69,10 +72,10 @@ class ImportHelper : private WordView {
     for (const Imported& i : imported) names.push_back(i.name);
     if (auto instead = importedInstead(module, names)) {
       const bool ofPython = !all && std::ranges::find(names, "sum") == names.end();
-      if (instead->empty() && ofPython && sums(n)) *instead = "import " + module.substr(0, module.find('.'));
+      keepShown(module, n, ofPython && sums(n), *instead);
       std::vector<Edit> edits = replacedBy(whole, *instead);
       if (ofPython) startSums(n, edits);
-      if (all && !prefixUses(module, {"sum", "sum"}, n, edits)) return {};
+      if (all && !prefixAll(module, n, edits)) return {};
       for (const Imported& i : imported) {
         throughModule(module + "." + i.name, i.alias, n, edits);
         if (!prefixUses(module, i, n, edits)) return {};
@@ -91,6 +94,61 @@ class ImportHelper : private WordView {
   struct Imported {
     std::string name, alias;
   };
+
+  /// Adds the import of the library itself where its name has to stay, so that what has another meaning there is read
+  /// as it is meant.
+  void keepShown(const std::string& module, ssize_t from, bool sums, std::string& instead) const {
+    const std::string root = module.substr(0, module.find('.'));
+    const bool methods = (root == "torch" || (root == "numpy" && names(from, "torch"))) && callsMethods(from);
+    if (!sums && !methods && !(root == "torch" && asksForMode(from)) && !hidesFunctions(from)) return;
+    // One that follows is enough.
+    const bool follows = anyToken(from, [&](ssize_t n) {
+      return n >= from && is(n, T::IMPORT) && textOf(n + 1) == root && !is(n + 2, T::DOT) && textOf(n + 2) != "as";
+    });
+    if (!follows) instead += (instead.empty() ? "import " : "\nimport ") + root;
+  }
+
+  /// Whether a name stands anywhere in the script.
+  bool names(ssize_t from, std::string_view name) const {
+    return anyToken(from, [&](ssize_t n) { return is(n, T::NAME) && textOf(n) == name; });
+  }
+  /// Whether the script calls methods that PyTorch's tensors have in another meaning.
+  bool callsMethods(ssize_t from) const {
+    return anyToken(from, [&](ssize_t n) {
+      return is(n, T::NAME) && is(n - 1, T::DOT) && is(n + 1, T::LPAREN) && methodsOfTorch().contains(textOf(n)) &&
+             !isLibrary(n - 2);
+    });
+  }
+  /// Whether the script gives a function the name of a method that it calls, or a lambda a name.
+  bool hidesFunctions(ssize_t from) const {
+    return anyToken(from, [&](ssize_t n) {
+      if (!is(n, T::NAME)) return false;
+      const std::string name = textOf(n);
+      if (is(n + 1, T::ASSIGN) && (is(n + 2, T::BAR) || textOf(n + 2) == "lambda")) return true;
+      return (is(n - 1, T::FN) || textOf(n - 1) == "def") && callsMethod(from, name);
+    });
+  }
+  bool callsMethod(ssize_t from, std::string_view name) const {
+    return anyToken(from, [&](ssize_t n) {
+      return is(n, T::NAME) && textOf(n) == name && is(n - 1, T::DOT) && is(n + 1, T::LPAREN) && !isLibrary(n - 2);
+    });
+  }
+  /// Whether the token is the name of a module of another library.
+  bool isLibrary(ssize_t n) const {
+    const Familiar* owner = is(n, T::NAME) ? familiarName(textOf(n)) : nullptr;
+    return owner && (owner->prefix || owner->layer);
+  }
+  /// Whether the script names layers that are something else in training.
+  bool asksForMode(ssize_t from) const {
+    return anyToken(from, [&](ssize_t n) { return is(n, T::NAME) && mayAskForMode(textOf(n)); });
+  }
+  template <typename Wanted>
+  bool anyToken(ssize_t n, const Wanted& wanted) const {
+    while (behindWord(n - 1)) --n;
+    for (; behindWord(n); ++n)
+      if (wanted(n)) return true;
+    return false;
+  }
 
   /// Whether what follows calls `sum` alone, Python's own: until it is read an import has to show that.
   bool sums(ssize_t from) const {
@@ -152,11 +210,11 @@ class ImportHelper : private WordView {
   }
 
   std::vector<Edit> replacedBy(Span statement, const std::string& text) const {
-    const std::set<std::string, std::less<>> before = importsBefore(statement.begin);
+    std::set<std::string, std::less<>> before = importsBefore(statement.begin);
     std::string left;
     for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1) {
       const std::string line = text.substr(at, text.find('\n', at) - at);
-      if (!before.contains(line)) left += (left.empty() ? "" : "\n") + line;
+      if (before.insert(line).second) left += (left.empty() ? "" : "\n") + line;
     }
     if (left.empty()) return {removed(p_.reporter.sources(), statement)};
     return {{statement, left}};
@@ -179,6 +237,7 @@ class ImportHelper : private WordView {
       const std::string text = importedInstead(module, names).value_or(from ? "" : "import " + module);
       for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1)
         lines.insert(text.substr(at, text.find('\n', at) - at));
+      lines.insert("import " + module.substr(0, module.find('.')));  // that which `keepShown` leaves
     }
     return lines;
   }
@@ -228,6 +287,18 @@ class ImportHelper : private WordView {
     }
     if (!bound) edits.insert(edits.end(), uses.begin(), uses.end());
     return !bound || uses.empty();
+  }
+
+  /// The same for all names that the library has in a meaning of its own.
+  bool prefixAll(const std::string& module, ssize_t from, std::vector<Edit>& edits) const {
+    const std::string_view prefix = prefixOf(module);
+    const auto library = prefix.starts_with("torch") || prefix == "F" ? ForeignCall::Form::Torch
+                         : prefix == "math"                           ? ForeignCall::Form::Python
+                                                                      : ForeignCall::Form::NumPy;
+    std::set<std::string, std::less<>> all = namesOf(library);
+    all.insert("sum");
+    return std::ranges::all_of(all,
+                               [&](const std::string& name) { return prefixUses(module, {name, name}, from, edits); });
   }
 
   /// Which tokens behind the import bind names, in Python or TL.

@@ -126,6 +126,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
     if (auto statements = parseQuickly(parser, tokens, builder)) {
       result->statements = std::move(*statements);
       result->lost = builder.takeLost();
+      result->declared = builder.takeDeclared();
       return result;
     }
     diags.take(before);
@@ -145,7 +146,9 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   AstBuilder builder(reporter, std::move(docs));
   result->statements = builder.file(tree);
   result->lost = builder.takeLost();
+  result->declared = builder.takeDeclared();
   result->lost.merge(strategy->lost);
+  result->declared.merge(strategy->declared);
   result->renamed = reporter.takeRenamed();
   return result;
 }

@@ -76,6 +76,36 @@ void SyntaxRecovery::sync(Parser* p) {
   throw antlr4::InputMismatchException(p);
 }
 
+/// `def f(a, b=1):`, `class C:`, `f = lambda x: x`
+void SyntaxRecovery::loseName(antlr4::TokenStream& tokens, size_t at) {
+  const std::string text = tokens.get(at)->getText();
+  lost.insert(text);
+  const auto startsDeclaration = [&](size_t n) {
+    const Token& t = *tokens.get(n);
+    return t.getType() == T::FN || (t.getType() == T::NAME && (t.getText() == "def" || t.getText() == "class"));
+  };
+  const bool isLambda = at + 2 < tokens.size() && tokens.get(at + 1)->getType() == T::ASSIGN &&
+                        (tokens.get(at + 2)->getText() == "lambda" || tokens.get(at + 2)->getType() == T::BAR);
+  if (isLambda || (at > 0 && startsDeclaration(at - 1))) declared.insert(text);
+  // A parameter that is called, with the head of its function before it.
+  const auto calls = [&](size_t n) {
+    const bool own = tokens.get(n)->getType() == T::NAME && tokens.get(n - 1)->getType() != T::DOT;
+    return own && tokens.get(n + 1)->getType() == T::LPAREN && tokens.get(n)->getText() == text;
+  };
+  constexpr size_t kMostTokens = 256;
+  int depth = 0;
+  for (size_t n = at; n-- > at - std::min(at, kMostTokens);) {
+    const Token& t = *tokens.get(n);
+    if (t.getType() == T::NL || t.getType() == T::LBRACE) return;
+    depth -= bracket(t.getType());
+    if (depth >= 0) continue;
+    if (n < 2 || !startsDeclaration(n - 2)) return;
+    for (size_t i = at + 1; i + 1 < tokens.size(); ++i)
+      if (calls(i)) declared.insert(text);
+    return;
+  }
+}
+
 void SyntaxRecovery::syncStatements(Parser* p) {
   antlr4::TokenStream* tokens = p->getTokenStream();
   auto ends = [](size_t type) { return type == T::NL || type == T::RBRACE || type == Token::EOF; };
@@ -98,7 +128,7 @@ void SyntaxRecovery::syncStatements(Parser* p) {
   auto lose = [&] {
     for (; from < tokens->index(); ++from) {
       const std::string text = tokens->get(from)->getText();
-      if (tokens->get(from)->getType() == T::NAME) lost.insert(text);
+      if (tokens->get(from)->getType() == T::NAME) loseName(*tokens, from);
       if (tokens->get(from)->getType() == T::STRING) lost.insert(text.substr(1, text.size() - 2));  // import "nn"
     }
   };

@@ -17,6 +17,8 @@ class SyntaxRecovery final : public antlr4::DefaultErrorStrategy {
   bool quick = true;
   /// The names in the statements that were skipped: what these would have declared is among them.
   std::set<std::string, std::less<>> lost;
+  /// Of these, the names of functions, of their parameters that are called, and of classes.
+  std::set<std::string, std::less<>> declared;
 
   void reportError(antlr4::Parser* p, const antlr4::RecognitionException& e) override;
   void recover(antlr4::Parser* p, std::exception_ptr e) override;
@@ -25,6 +27,7 @@ class SyntaxRecovery final : public antlr4::DefaultErrorStrategy {
 
  private:
   void syncStatements(antlr4::Parser* p);
+  void loseName(antlr4::TokenStream& tokens, size_t at);
 };
 
 }  // namespace tenc::syntax

@@ -12,6 +12,7 @@
 #include "ir/Type.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignCalls.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -59,12 +60,11 @@ static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kLists) &
 /// Whether an option of the call says that the operand itself may come back: `astype(t, copy=False)`, and
 /// `F.dropout(x, p, False)`, which does nothing.
 bool mayDoNothing(const ast::Expr& call) {
-  const auto isTrue = [](const ast::Expr& e) { return e.text == "True" || (e.kind == ExprKind::Bool && e.boolean); };
   const bool drops = call.args[0]->text.starts_with("dropout");
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const ast::Argument& a = call.arguments[i];
     const bool decides = a.name ? a.name->text == "copy" || (drops && a.name->text == "training") : drops && i == 2;
-    if (decides && a.value && !isTrue(*a.value)) return true;
+    if (decides && a.value && !boolWritten(*a.value).value_or(false)) return true;
   }
   return false;
 }
@@ -275,10 +275,6 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
 namespace {
 /// Whether an index is an array, as its text tells, which takes a copy of what it names in NumPy and PyTorch.
 bool isArrayIndex(const ast::Expr& e) {
-  constexpr std::array kMakers = std::to_array<std::string_view>(
-      {"arange", "argpartition", "argsort", "argwhere", "array", "as_tensor", "asarray", "concatenate", "flatnonzero",
-       "linspace", "nonzero", "permutation", "randperm", "tensor", "tolist", "unique", "where"});
-  static_assert(std::ranges::is_sorted(kMakers));
   const auto isSlice = [](const ast::Subscript& s) { return s.kind == ast::Subscript::Kind::Slice; };
   switch (e.kind) {
     case ExprKind::Array: return true;
@@ -287,7 +283,7 @@ bool isArrayIndex(const ast::Expr& e) {
              isArrayIndex(*e.args[0]) || isArrayIndex(*e.args[1]);
     case ExprKind::Unary: return isArrayIndex(*e.args[0]);
     case ExprKind::Index: return std::ranges::any_of(e.subscripts, isSlice);
-    case ExprKind::Call: return std::ranges::binary_search(kMakers, std::string_view(e.args[0]->text));
+    case ExprKind::Call: return syntax::givesIndices(e.args[0]->text);
     default: return false;
   }
 }

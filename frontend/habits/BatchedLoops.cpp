@@ -34,12 +34,6 @@ struct Options {
   bool shuffles = false, dropsLast = false;
 };
 
-std::optional<bool> boolOf(const ast::Expr& e) {
-  if (e.kind == ExprKind::Bool) return e.boolean;
-  if (e.kind != ExprKind::Name || (e.text != "True" && e.text != "False")) return std::nullopt;
-  return e.text == "True";
-}
-
 /// Nothing where an option changes what the batches are.
 std::optional<Options> optionsOf(const ast::Expr& call) {
   static constexpr std::array<std::string_view, 3> kInOrder = {"dataset", "batch_size", "shuffle"};
@@ -50,7 +44,7 @@ std::optional<Options> optionsOf(const ast::Expr& call) {
     const ast::Argument& a = call.arguments[i];
     if (!a.value || a.rangeEnd || (!a.name && i >= kInOrder.size())) return std::nullopt;
     const std::string_view name = a.name ? std::string_view(a.name->text) : kInOrder[i];
-    const auto flag = boolOf(*a.value);
+    const auto flag = boolWritten(*a.value);
     if (name == "dataset")
       o.rows = a.value.get();
     else if (name == "batch_size")

@@ -20,6 +20,7 @@
 #include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
@@ -299,8 +300,12 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
   if (!file) return;
   // In a script of both, what either makes is told apart as long as both are named.
   const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
-  if (!named.torch || (root.text != "torch" && !named.numpy) || !context_.frame().undeclared.insert("torch.").second)
-    return;
+  if (named.torch && (root.text == "torch" || named.numpy)) methodsOfTorch(*file);
+}
+
+void Habits::methodsOfTorch(const ast::File& file) {
+  if (!context_.frame().undeclared.insert("torch.").second) return;
+  bool open = false;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
     if (e.kind != ExprKind::Call) return true;
@@ -308,11 +313,27 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
     if (const auto known = translation.methodOfTorch(e)) {
       const std::string& name = e.args[0]->text;
       auto d = context_.error(Code::E0204, e.span, "`" + name + "` has another meaning here than in PyTorch");
-      d.help(known->help, translation.edits(*known));
+      const std::vector<Edit> edits = translation.edits(*known);
+      open = open || edits.empty();
+      d.help(known->help, edits);
     }
     return true;
   };
-  visitor.visit(*file);
+  visitor.visit(file);
+  if (open) keepImports(file);
+}
+
+void Habits::keepImports(const ast::File& file) {
+  const auto holdsIt = [](Span imported) {
+    return [imported](const ast::StmtPtr& s) {
+      const bool import = s && s->kind == ast::Stmt::Kind::Import && !s->path.empty();
+      return import && (s->path[0].text == "torch" || s->path[0].text == "numpy") && holds(s->span, imported);
+    };
+  };
+  const std::vector<Diagnostic>& all = context_.diags.all();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].code == Code::E0110 && std::ranges::any_of(file.statements, holdsIt(all[i].span)))
+      context_.diags.setHelps(i, {{"as long as it is there, it shows that PyTorch's methods are meant", {}}});
 }
 
 bool Habits::throughBuiltIn(const ast::Expr& call) {

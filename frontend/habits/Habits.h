@@ -36,11 +36,15 @@ class Habits {
   void warnOfLists(const ast::Expr& e, const std::vector<Val>& operands);
   /// Reports a struct that is called as a constructor.
   Val calledStruct(const Val& type, const CallArgs& args);
+  /// Reports the methods that mean something else in a script that imports PyTorch, once: where it is mended nothing
+  /// shows any more that PyTorch's are meant.
+  void methodsOfTorch(const ast::File& file);
 
  private:
-  /// Reports the methods that mean something else in a script that takes its operations from PyTorch, once: where those
-  /// are mended nothing shows any more that PyTorch's are meant.
+  /// The same in a script that takes its operations from PyTorch.
   void methodsOfTorch(const ast::Expr& root);
+  /// Takes the edits of imports back that show which library's methods are meant.
+  void keepImports(const ast::File& file);
   /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
   bool throughBuiltIn(const ast::Expr& call);
   /// A call of what TL does not have, mended with all that the script does with it, or by what it knows.

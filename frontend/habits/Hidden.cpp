@@ -6,6 +6,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/BuiltinNames.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"

@@ -209,13 +209,13 @@ std::optional<size_t> inPlaceArgument(const ast::Expr& call) {
 bool isAskedInPlace(const ast::Expr& call) {
   const auto place = inPlaceArgument(call);
   const ast::Expr* value = place ? call.arguments[*place].value.get() : nullptr;
-  return value && value->text != "False" && !(value->kind == ExprKind::Bool && !value->boolean);
+  return value && boolWritten(*value).value_or(true);
 }
 
 bool isInPlaceKnown(const ast::Expr& call) {
   const auto place = inPlaceArgument(call);
   const ast::Expr* value = place ? call.arguments[*place].value.get() : nullptr;
-  return !value || value->text == "True" || value->text == "False" || value->kind == ExprKind::Bool;
+  return !value || boolWritten(*value);
 }
 
 bool passesOperand(const ast::Expr& layer) {

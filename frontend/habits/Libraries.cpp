@@ -1,5 +1,7 @@
 #include "frontend/habits/Libraries.h"
 
+#include <algorithm>
+
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
@@ -31,10 +33,14 @@ class Origins {
       case ExprKind::Binary:
       case ExprKind::Tuple:
       case ExprKind::Array:
+        found.others = found.others || e.kind == ExprKind::Array;
         for (const ast::ExprPtr& part : e.args)
           if (part) look(*part);
         return;
-      default: return;
+      case ExprKind::Int:
+      case ExprKind::Float:
+      case ExprKind::Bool: return;
+      default: found.others = true;
     }
   }
 
@@ -45,7 +51,10 @@ class Origins {
   }
   void lookAtCall(const ast::Expr& e) {
     const ast::Expr& callee = *e.args[0];
-    if (callee.kind != ExprKind::Member) return;
+    if (callee.kind != ExprKind::Member) {
+      found.others = true;
+      return;
+    }
     const ast::Expr& root = rootOfMember(callee);
     const Libraries made = root.kind == ExprKind::Name ? libraryNamed(root.text) : Libraries();
     if (made.numpy || made.torch) return add(made);
@@ -54,24 +63,33 @@ class Origins {
   }
   void lookAtName(const ast::Expr& e) {
     if (!seen_.insert(e.text).second) return;
+    bool known = false;
+    const auto lookAt = [&](const ast::Expr& value) {
+      known = true;
+      look(value);
+    };
     TreeVisitor bindings;
     bindings.onStatement = [&](const ast::Stmt& s) {
-      if (s.value && (boundBy(s).contains(e.text) || nameBound(s) == e.text)) look(*s.value);
-      if (s.kind == StmtKind::For && s.lo && namesOf(s.pattern).contains(e.text)) look(*s.lo);
+      if (s.value && (boundBy(s).contains(e.text) || nameBound(s) == e.text)) lookAt(*s.value);
+      if (s.kind == StmtKind::For && s.lo && namesOf(s.pattern).contains(e.text)) lookAt(*s.lo);
     };
     visitAround(file_, e.span, bindings);
     const ast::Stmt* fn = functionAround(file_, e.span);
     for (size_t i = 0; fn && i < fn->params.size(); ++i)
-      if (fn->params[i].name.text == e.text) lookAtCallers(*fn, i);
+      if (fn->params[i].name.text == e.text) known = lookAtCallers(*fn, i) || known;
+    found.others = found.others || !known;
   }
-  void lookAtCallers(const ast::Stmt& fn, size_t parameter) {
+  /// Whether there is one.
+  bool lookAtCallers(const ast::Stmt& fn, size_t parameter) {
     const std::string& name = fn.params[parameter].name.text;
+    bool called = false;
     TreeVisitor calls;
     calls.onExpression = [&](const ast::Expr& e) {
       if (e.kind != ExprKind::Call || e.args[0]->text != fn.name.text) return true;
       for (size_t i = 0; i < e.arguments.size(); ++i) {
         const ast::Argument& a = e.arguments[i];
         if (!a.value || (a.name ? a.name->text != name : i != parameter)) continue;
+        called = true;
         seen_.erase(name);  // one of the caller may be called so, too
         if (!holds(fn.span, e.span)) look(*a.value);
         seen_.insert(name);
@@ -79,6 +97,7 @@ class Origins {
       return true;
     };
     calls.visit(file_);
+    return called;
   }
 
   const ast::File& file_;
@@ -86,6 +105,12 @@ class Origins {
 };
 
 }  // namespace
+
+bool imports(const ast::File& file, std::string_view library) {
+  return std::ranges::any_of(file.statements, [&](const auto& s) {
+    return s && s->kind == StmtKind::Import && !s->path.empty() && s->path[0].text == library;
+  });
+}
 
 Libraries librariesOf(const ast::File& file) {
   Libraries named;
@@ -108,6 +133,21 @@ Libraries librariesOf(const ast::File& file, const ast::Expr& value) {
   Origins origins(file);
   origins.look(value);
   return origins.found;
+}
+
+TranslatedCall asItsLibrary(const ast::File& file, const ast::Expr& call, TranslatedCall ofTorch) {
+  if (!librariesOf(file).numpy) return ofTorch;
+  const Libraries made = librariesOf(file, *call.args[0]->args[0]);
+  if (made.torch && !made.numpy && !made.others) return ofTorch;
+  // Written out, so that it is known when nothing names NumPy any more.
+  constexpr std::string_view kOfTorch = "correction: 1", kOfNumPy = "correction: 0";
+  const size_t option = ofTorch.text.find(kOfTorch);
+  if (made.numpy && !made.torch && !made.others && option != std::string::npos) {
+    ofTorch.text.replace(option, kOfTorch.size(), kOfNumPy);
+    ofTorch.help = "TL divides by n, as NumPy does";
+    return ofTorch;
+  }
+  return TranslatedCall{"", "NumPy and PyTorch mean different things by it: " + ofTorch.help, call.span};
 }
 
 }  // namespace tenc::frontend

@@ -1,16 +1,25 @@
 // Which library of Python an array comes from, in scripts that use NumPy and PyTorch.
 #pragma once
+#include <string_view>
+
+#include "frontend/habits/Translation.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
 
 struct Libraries {
   bool numpy = false, torch = false;
+  bool others = false;  ///< of a value: something that the text does not tell may have made it, too
 };
 
+/// Whether the script imports the library of Python, or a module of it.
+bool imports(const ast::File& file, std::string_view library);
 /// Those that the script names.
 Libraries librariesOf(const ast::File& file);
 /// Those whose functions may have made the value, as the text tells; none where it tells nothing.
 Libraries librariesOf(const ast::File& file, const ast::Expr& value);
+/// What a method becomes as the library means it that has made its receiver, given what it becomes as PyTorch's;
+/// without a text where both may have.
+TranslatedCall asItsLibrary(const ast::File& file, const ast::Expr& call, TranslatedCall ofTorch);
 
 }  // namespace tenc::frontend

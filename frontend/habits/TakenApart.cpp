@@ -1,7 +1,5 @@
 #include "frontend/habits/TakenApart.h"
 
-#include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 
@@ -11,6 +9,7 @@
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -18,19 +17,6 @@ namespace {
 
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
-
-/// Functions that give one array in NumPy, PyTorch and TL, whatever their options.
-constexpr std::array kOneArray = std::to_array<std::string_view>(
-    {"abs",      "arange",    "asarray", "broadcast_to", "clamp", "clip",    "concat",   "copy",
-     "cos",      "cumsum",    "diag",    "dot",          "exp",   "expand",  "flatten",  "flip",
-     "full",     "linspace",  "log",     "matmul",       "mean",  "ones",    "outer",    "permute_dims",
-     "quantile", "rand",      "randint", "randn",        "ravel", "reshape", "roll",     "round",
-     "sin",      "solve",     "sqrt",    "stack",        "std",   "sum",     "tabulate", "tanh",
-     "tensor",   "transpose", "uniform", "var",          "where", "zeros"});
-/// Functions that give one value in TL, and in PyTorch several with a dim behind the array.
-constexpr std::array kSeveral =
-    std::to_array<std::string_view>({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort"});
-static_assert(std::ranges::is_sorted(kOneArray) && std::ranges::is_sorted(kSeveral));  // for the binary search
 
 /// Whether values are one array in Python, too, as the text tells.
 class OneArray {
@@ -67,7 +53,7 @@ class OneArray {
     if (callee.kind != ExprKind::Name && callee.kind != ExprKind::Member) return false;
     const Declaration* name = names_.definition(callee.span);
     if (callee.kind == ExprKind::Name && !(name && name->builtin)) return isFunction(callee.text);
-    return std::ranges::binary_search(kOneArray, std::string_view(callee.text));
+    return syntax::givesOneArray(callee.text);
   }
 
   /// Whether every function of that name gives one array: what it ends with, and what it returns before.
@@ -96,13 +82,14 @@ class OneArray {
     return found && all;
   }
 
-  /// Whether one of `kSeveral` is called with a dim anywhere: what it gives may be what a parameter or a field holds.
+  /// Whether a function that gives several values by dim is called with one anywhere: what it gives may be what a
+  /// parameter or a field holds.
   bool hasSeveral() const {
     bool found = false;
     TreeVisitor calls;
     calls.onExpression = [&](const ast::Expr& e) {
       if (e.kind != ExprKind::Call) return true;
-      const bool several = std::ranges::binary_search(kSeveral, std::string_view(e.args[0]->text));
+      const bool several = syntax::givesSeveralByDim(e.args[0]->text);
       found = found || (several && e.arguments.size() > (e.args[0]->kind == ExprKind::Member ? 0U : 1U));
       return true;
     };

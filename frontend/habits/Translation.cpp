@@ -12,6 +12,7 @@
 #include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Libraries.h"
 #include "frontend/habits/OtherMeanings.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -120,10 +121,6 @@ std::string Translation::nameOf(std::string_view foreign) const {
   const syntax::Familiar* known = syntax::familiarName(foreign);
   if (known == nullptr || known->replacement.empty()) return "";
   return known->keyword || scopes_.nameExists(known->replacement) ? std::string(known->replacement) : "";
-}
-
-std::string ownNameHelp(const std::string& name) {
-  return "`" + name + "` is a name of this script, which hides that of TL: call yours something else";
 }
 
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
@@ -582,18 +579,7 @@ std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
     if (row->form != Form::Torch) continue;
     auto found = byRow(*row, e, argumentsOf(e, true), beside);
     if (!found) continue;
-    if (!file || !librariesOf(*file).numpy) return found;
-    const Libraries made = librariesOf(*file, *e.args[0]->args[0]);
-    if (made.torch && !made.numpy) return found;
-    // Written out, so that it is known when nothing names NumPy any more.
-    constexpr std::string_view kOfTorch = "correction: 1", kOfNumPy = "correction: 0";
-    const size_t option = found->text.find(kOfTorch);
-    if (made.numpy && !made.torch && option != std::string::npos) {
-      found->text.replace(option, kOfTorch.size(), kOfNumPy);
-      found->help = "TL divides by n, as NumPy does";
-      return found;
-    }
-    return TranslatedCall{"", "NumPy and PyTorch mean different things by it: " + found->help, e.span};
+    return file ? asItsLibrary(*file, e, *found) : found;
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 // The edits that a translated call stands for: its text, the modules that it needs, and what its statement becomes.
 #include <algorithm>
 #include <cctype>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,7 @@
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
-#include "syntax/ForeignCalls.h"
+#include "syntax/ForeignFunctions.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -67,46 +66,32 @@ std::string withoutStrings(std::string_view text) {
 }  // namespace
 
 namespace {
-/// The methods that PyTorch's tensors have in another meaning.
-const std::set<std::string, std::less<>>& methodsOfTorch() {
-  static const std::set<std::string, std::less<>> names = [] {
-    std::set<std::string, std::less<>> found;
-    for (const auto rows : {syntax::foreignOptionCalls(), syntax::foreignNumberCalls(), syntax::foreignTensorCalls(),
-                            syntax::foreignLayerCalls(), syntax::foreignFormulas()})
-      for (const syntax::ForeignCall& row : rows) {
-        std::string_view name = row.name();
-        if (name.starts_with("torch.")) name.remove_prefix(6);
-        if (row.form == syntax::ForeignCall::Form::Torch && name.find('.') == name.npos) found.emplace(name);
-      }
-    return found;
-  }();
-  return names;
-}
-
-/// Whether a text calls one of them.
+/// Whether a text calls a method that PyTorch's tensors have in another meaning.
 bool callsMethodOfTorch(std::string_view text) {
   for (size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
     size_t end = at + 1;
     while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
     const bool called = end < text.size() && text[end] == '(';
-    if (called && methodsOfTorch().contains(text.substr(at + 1, end - at - 1))) return true;
+    if (called && syntax::methodsOfTorch().contains(text.substr(at + 1, end - at - 1))) return true;
   }
   return false;
 }
 }  // namespace
 
-bool Translation::waits() const {
-  const ast::File* file = context_.frame().unit->file;
-  if (!file || !hasUnread(*file)) return false;
-  bool found = hidesSum(*file, context_.sources) ||
-               std::ranges::any_of(file->lost, [](const std::string& name) { return methodsOfTorch().contains(name); });
+bool hidesMethods(const ast::File& file, const SourceManager& sources) {
+  bool found =
+      std::ranges::any_of(file.lost, [](const std::string& name) { return syntax::methodsOfTorch().contains(name); });
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
-    found = found ||
-            (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(context_.sources.text(s.span)));
+    found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(sources.text(s.span)));
   };
-  visitor.visit(*file);
+  visitor.visit(file);
   return found;
+}
+
+bool Translation::waits() const {
+  const ast::File* file = context_.frame().unit->file;
+  return file && hasUnread(*file) && (hidesSum(*file, context_.sources) || hidesMethods(*file, context_.sources));
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

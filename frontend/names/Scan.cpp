@@ -67,6 +67,12 @@ const ast::Expr* rootOf(const ast::Expr& target) {
   return e->kind == ast::Expr::Kind::Name ? e : nullptr;
 }
 
+std::optional<bool> boolWritten(const ast::Expr& e) {
+  if (e.kind == ast::Expr::Kind::Bool) return e.boolean;
+  if (e.kind != ast::Expr::Kind::Name || (e.text != "True" && e.text != "False")) return std::nullopt;
+  return e.text == "True";
+}
+
 void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices) {
   if (target.kind != ast::Expr::Kind::Index && target.kind != ast::Expr::Kind::Member) return;
   indicesOf(*target.args[0], indices);

@@ -1,6 +1,7 @@
 // What can be read off the syntax tree before it is lowered: assigned names, exits, free names.
 #pragma once
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
 const ast::Expr* rootOf(const ast::Expr& target);
 /// `torch` of `torch.nn.functional`: what stands at the root of members.
 const ast::Expr& rootOfMember(const ast::Expr& member);
+/// `True` or `False`, as Python writes them, or as TL does; nothing for what the text does not tell.
+std::optional<bool> boolWritten(const ast::Expr& e);
 /// Adds the indices of an assignment's target, in the order of evaluation; none for a tuple.
 void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices);
 

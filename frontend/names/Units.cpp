@@ -21,9 +21,13 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/calls/Overloads.h"
+#include "frontend/habits/Aliases.h"
+#include "frontend/habits/Libraries.h"
+#include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/habits/TrainingMode.h"
+#include "frontend/habits/Translation.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -353,6 +357,16 @@ Unit& Units::addScript(const ast::File& file) {
   return *units_.emplace_back(std::move(unit));
 }
 
+namespace {
+/// Whether the import of a module of Python shows what statements mean that could not be read.
+bool isNeeded(const ast::File& file, std::string_view module, const SourceManager& sources) {
+  if (hidesSum(file, sources)) return true;
+  const std::string_view library = module.substr(0, module.find('/'));
+  const bool tellsMethods = library == "torch" || (library == "numpy" && librariesOf(file).torch);
+  return tellsMethods && hasUnread(file) && hidesMethods(file, sources);
+}
+}  // namespace
+
 const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   const std::string key = byLibrary ? libraryKey(name) : name;
   if (auto it = modules_.find(key); it != modules_.end()) {
@@ -387,7 +401,13 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
           modules_[key] = nullptr;
           return nullptr;
         }
-        if (hidesSum(*file, context_.sources)) {  // the import is needed to tell whose it is
+        if (const auto hidden = hiddenMethod(*file)) {
+          if (hidden->call.valid()) d.label(hidden->call, "called here");
+          d.help(hidden->help);
+          modules_[key] = nullptr;
+          return nullptr;
+        }
+        if (isNeeded(*file, name, context_.sources)) {  // to tell whose functions and methods are meant
           d.help("operations have no prefix, and nothing is imported for them");
           modules_[key] = nullptr;
           return nullptr;
