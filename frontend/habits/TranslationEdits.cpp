@@ -10,9 +10,12 @@
 #include "frontend/StdModules.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Draws.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
+#include "frontend/habits/TorchMeanings.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -97,9 +100,15 @@ bool callsMethodOfTorch(std::string_view text) {
 
 bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
+  if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
+  if (file && drawsApart(*file, context_.sources)) return true;
   if (!file || !hasUnread(*file)) return false;
   bool found = hidesSum(*file, context_.sources) ||
                std::ranges::any_of(file->lost, [](const std::string& name) { return methodsOfTorch().contains(name); });
+  const SourceFile& source = context_.sources.file(file->source);
+  const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
+  const Span whole{file->source, 0, static_cast<uint32_t>(end)};
+  found = found || (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole)));
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     found = found ||
