@@ -150,10 +150,13 @@ class ImportHelper : private WordView {
     return false;
   }
 
-  /// Whether what follows calls `sum` alone, Python's own: until it is read an import has to show that.
+  /// Whether what follows calls `sum` alone, Python's own, or gives it on: until it is read an import has to show that.
   bool sums(ssize_t from) const {
+    const auto ends = [&](ssize_t n) {
+      return !behindWord(n) || is(n, T::NL) || is(n, T::COMMA) || is(n, T::RPAREN) || is(n, T::RBRACK);
+    };
     for (ssize_t n = from; behindWord(n); ++n)
-      if (textOf(n) == "sum" && is(n + 1, T::LPAREN) && !is(n - 1, T::DOT)) return true;
+      if (textOf(n) == "sum" && !is(n - 1, T::DOT) && (is(n + 1, T::LPAREN) || ends(n + 1))) return true;
     return false;
   }
 

@@ -209,7 +209,12 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
     case ExprKind::Call: {
       const ast::Expr& callee = *e.args[0];
       const bool method = callee.kind == ExprKind::Member;
-      if (!method && callee.kind != ExprKind::Name) break;
+      if (!method && callee.kind != ExprKind::Name) {  // a layer that is made where it is called
+        const bool passes = callee.kind == ExprKind::Lambda ? !all_.given(callee, *this).empty() : all_.passes(callee);
+        for (const ast::Argument& a : e.arguments)
+          if (passes) add(a.value);
+        break;
+      }
       addGiven(e, names);
       if (all_.passes(callee))
         for (const ast::Argument& a : e.arguments) add(a.value);

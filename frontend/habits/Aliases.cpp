@@ -103,9 +103,9 @@ std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span
 
 }  // namespace
 
-bool isChangedInPlace(const ast::File& file, const ast::Expr& name) {
+bool isChangedInPlace(const ast::File& file, const std::string& name, Span place) {
   AliasFile all(file);
-  return all.scopeAt(name.span).changes(name.text);
+  return all.scopeAt(place).changes(name);
 }
 
 bool isPartChanged(const ast::File& file, const ast::Name& name) {
@@ -160,8 +160,8 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   return names.contains(name);
 }
 
-std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change) {
-  AliasFile all(file);
+std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change, bool variablesShare) {
+  AliasFile all(file, variablesShare);
   return aliasIn(all, name, change);
 }
 

@@ -13,14 +13,16 @@ namespace tenc::frontend {
 
 /// Another name of the array that `name` has where it is changed in place at `change`, if that name is read afterwards;
 /// as the text tells, in doubt there is one. Arguments of a function count where its callers read them again.
-/// Empty where a copy is changed, and no name shows that: `x[[0, 1]][0] = 5`.
-std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change);
+/// Empty where a copy is changed, and no name shows that: `x[[0, 1]][0] = 5`. `variablesShare`: what a `var` starts
+/// from is no copy, as in Python.
+std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change,
+                                     bool variablesShare = false);
 /// The same for all changes in place of the variable that the pattern or parameter at `binding` binds.
 std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding);
 /// Whether the function at hand, or the script, assigns or changes the name, or a part of it, behind `at`.
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name);
-/// Whether a part of the function at hand, or of the script, changes the name's array in place.
-bool isChangedInPlace(const ast::File& file, const ast::Expr& name);
+/// Whether a part of the function around a place, or of the script, changes the name's array in place.
+bool isChangedInPlace(const ast::File& file, const std::string& name, Span place);
 /// Whether a part of a part of what the name holds is changed, `g[1][0] = 2`, or a part in place, `g[1] += 2`.
 bool isPartChanged(const ast::File& file, const ast::Name& name);
 /// Whether statements could not be read, so that loops and functions are not known.

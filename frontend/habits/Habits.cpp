@@ -2,6 +2,7 @@
 #include "frontend/habits/Habits.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/BatchedLoops.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Draws.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/Libraries.h"
@@ -24,6 +26,7 @@
 #include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
+#include "frontend/habits/TorchMeanings.h"
 #include "frontend/habits/TrainingMode.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
@@ -180,10 +183,21 @@ std::optional<Help> Habits::appendedCopy(const ast::Expr& copy, const std::strin
   const ast::Expr* operand = !copy.arguments.empty()           ? copy.arguments[0].value.get()
                              : callee.kind == ExprKind::Member ? callee.args[0].get()
                                                                : nullptr;
-  if (!list || !operand || operand->kind != ExprKind::Name || written != operand->text) return std::nullopt;
+  if (!list || !operand || written != Translation(context_, scopes_).text(*operand)) return std::nullopt;
+  // Of the same shape and dtype: `x.detach().cpu()`, `stop_gradient(x)`.
+  const auto passedOn = [](const ast::Expr& e) -> const ast::Expr* {
+    constexpr std::array kSame = std::to_array<std::string_view>({"cpu", "detach", "numpy"});
+    if (e.kind != ExprKind::Call) return nullptr;
+    const std::string_view name = e.args[0]->text;
+    const bool method = e.args[0]->kind == ExprKind::Member && e.arguments.empty();
+    if (method && std::ranges::find(kSame, name) != kSame.end()) return e.args[0]->args[0].get();
+    return name == "stop_gradient" && e.arguments.size() == 1 ? e.arguments[0].value.get() : nullptr;
+  };
+  while (const ast::Expr* within = passedOn(*operand)) operand = within;
+  if (operand->kind != ExprKind::Name) return std::nullopt;
   const Binding* held = scopes_.find(operand->span);
   auto whole = held && !held->value.poison() ? appended(context_, *list, held->value) : std::nullopt;
-  if (!whole && (hasUnread(*file) || isChangedInPlace(*file, *operand)))
+  if (!whole && (hasUnread(*file) || isChangedInPlace(*file, operand->text, operand->span)))
     whole = Help{"a copy that is appended is mended with its list", {}};
   return whole;
 }
@@ -307,11 +321,29 @@ void Habits::methodsOfTorch(const ast::File& file) {
   if (!context_.frame().undeclared.insert("torch.").second) return;
   bool open = false;
   TreeVisitor visitor;
+  const bool both = librariesOf(file).numpy;
+  // Of a tensor of PyTorch, or, where no edit is made, of what may be one.
+  const auto report = [&](Code code, Span span, const char* message, const ast::Expr& of, Help help) {
+    const Libraries made = both ? librariesOf(file, of) : Libraries{false, true};
+    if (made.numpy && !made.torch) return;
+    if (!made.torch || made.numpy) help.edits.clear();
+    if (help.edits.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
+    context_.error(code, span, message).help(help.text, std::move(help.edits));
+  };
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const auto help = changeOfTorch(file, s);
+    const ast::Expr* changed = help && s.target->kind == ExprKind::Tuple ? s.target->args[0].get() : s.target.get();
+    if (help) report(Code::E0107, s.span, "this changes another tensor in PyTorch", *changed, *help);
+  };
   visitor.onExpression = [&](const ast::Expr& e) {
+    if (auto help = indexOfTorch(file, e))
+      report(Code::E0204, e.span, "this index has another meaning here than in PyTorch", *e.args[0], *help);
     if (e.kind != ExprKind::Call) return true;
     Translation translation(context_, scopes_);
     if (const auto known = translation.methodOfTorch(e)) {
       const std::string& name = e.args[0]->text;
+      // What no edit can tell is told as long as the library is named.
+      if (known->text.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
       auto d = context_.error(Code::E0204, e.span, "`" + name + "` has another meaning here than in PyTorch");
       const std::vector<Edit> edits = translation.edits(*known);
       open = open || edits.empty();
@@ -384,7 +416,13 @@ bool Habits::foreignCall(const ast::Expr& call) {
   auto d = module
                ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
                : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
-  d.help(known->help, translation.edits(*known));
+  const ast::File* file = context_.frame().unit->file;
+  if (known->text.starts_with("seed(") && file && drawsApart(*file, context_.sources))
+    d.help(
+        "there is one stream of random numbers here: generators that start from one seed would go on from each other; "
+        "draw from one of them, with `seed` again where the same numbers are meant");
+  else
+    d.help(known->help, translation.edits(*known));
   return true;
 }
 
@@ -407,6 +445,29 @@ void Habits::offerOperation(Diagnostics::Builder& d, const std::string& name, Sp
     d.help("operations have no prefix: did you mean `" + near + "`?", {{whole, near}});
 }
 
+namespace {
+/// Whether TL has another meaning for what a library calls so, or another order of its options.
+bool hasOtherMeaning(const ast::Expr& library, const std::string& name) {
+  using Form = syntax::ForeignCall::Form;
+  const Form form = library.text == "np" || library.text == "numpy" ? Form::NumPy : Form::Torch;
+  std::vector<const syntax::ForeignCall*> rows = syntax::foreignCalls(name);
+  for (const syntax::ForeignCall* row : syntax::foreignCalls("torch." + name)) rows.push_back(row);
+  return builtinRow(name) && std::ranges::any_of(rows, [&](const auto* row) { return row->form == form; });
+}
+}  // namespace
+
+/// `torch.std`, as a value, is made the lambda that calls it, since each call is mended by how it is written.
+std::optional<Help> Habits::functionOfLibrary(const ast::Expr& member, const ast::Expr& root) const {
+  const ast::File* file = context_.frame().unit->file;
+  if (!file || !hasOtherMeaning(root, member.text)) return std::nullopt;
+  const std::string written(context_.sources.text(member.span));
+  Help help{"`" + member.text + "` has another meaning here than `" + written + "`: give a lambda that calls it", {}};
+  const bool called = expressionAround(
+      *file, member.span, [&](const ast::Expr& e) { return e.kind == ExprKind::Call && e.args[0].get() == &member; });
+  if (!called && timesNamed(*file, "values") == 0) help.edits = {{member.span, "|values| " + written + "(values)"}};
+  return help;
+}
+
 bool Habits::foreignPrefix(const ast::Expr& member) {
   if (moduleNotImported(member)) return true;
   if (!hasForeignPrefix(member, scopes_)) return false;
@@ -420,6 +481,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     name = other->replacement;
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
+  if (const auto function = functionOfLibrary(member, *root)) {
+    d.help(function->text, function->edits);
+    return true;
+  }
   if (Translation(context_, scopes_).waits()) {
     d.help("operations have no prefix");
     return true;

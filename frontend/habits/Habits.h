@@ -49,6 +49,7 @@ class Habits {
   bool throughBuiltIn(const ast::Expr& call);
   /// A call of what TL does not have, mended with all that the script does with it, or by what it knows.
   std::optional<Help> withItsUses(const ast::Expr& call);
+  std::optional<Help> functionOfLibrary(const ast::Expr& member, const ast::Expr& root) const;
   /// Says that there is no such operation, or which one is meant.
   void offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole);
   std::optional<Help> loadedModel(const ast::Expr& call) const;

@@ -8,6 +8,8 @@
 #include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/SameValue.h"
+#include "frontend/habits/StatementNames.h"
+#include "frontend/habits/TiedParts.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -241,8 +243,10 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   visitor.visit(*file);
   if (!trips || !together || appends != 1) return std::nullopt;
   // What a list holds changes with the array that was appended; an element does not.
-  const ast::Expr* held = rootOf(element);
-  if (held && holdsArray(value) && isChangedInPlace(*file, *held)) return std::nullopt;
+  const NameSet held = holdsArray(value) ? namesShared(*file, element) : NameSet();
+  const auto changes = [&](const std::string& n) { return isChangedInPlace(*file, n, call.span); };
+  if (!held.empty() && (hasUnread(*file) || isChangedByTraining(*file, held) || std::ranges::any_of(held, changes)))
+    return std::nullopt;
   std::string shape = trips->count;
   ir::DType dtype = ir::DType::F32;
   if (value.is(Val::Kind::Tensor)) {

@@ -38,6 +38,10 @@ const InPlaceOption* optionOf(std::string_view name) {
   return found == kOptions.end() ? nullptr : &*found;
 }
 
+bool isSequence(const ast::Expr& e) {
+  return e.kind == ExprKind::Call && (e.args[0]->text == "Sequential" || e.args[0]->text == "sequential");
+}
+
 /// Layers that may give what they are given, or a view of it.
 constexpr std::array kPassing = std::to_array<std::string_view>(
     {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Flatten", "Identity", "Unflatten", "dropout_layer"});
@@ -146,9 +150,6 @@ class LayerUses {
     return readBehindCalls(sequence);
   }
 
-  static bool isSequence(const ast::Expr& e) {
-    return e.kind == ExprKind::Call && (e.args[0]->text == "Sequential" || e.args[0]->text == "sequential");
-  }
   static std::vector<const ast::Expr*> partsOf(const ast::Expr& sequence) {
     std::vector<const ast::Expr*> parts;
     if (sequence.kind == ExprKind::Tuple)
@@ -225,7 +226,7 @@ bool passesOperand(const ast::Expr& layer) {
   switch (layer.kind) {
     case ExprKind::Name: return layer.text == "flatten";
     case ExprKind::Member: return isInPlaceName(layer.text);
-    case ExprKind::Tuple: return anyOf(layer.args);
+    case ExprKind::Tuple: return layer.args.empty() || anyOf(layer.args);  // `nn.Sequential()` gives its operand
     case ExprKind::If:
       return std::ranges::any_of(layer.blocks, [](const ast::Block& b) {
         const auto& all = b.statements;
@@ -236,7 +237,9 @@ bool passesOperand(const ast::Expr& layer) {
                             (layer.body->kind == ExprKind::Call && passesOperand(*layer.body->args[0])));
     case ExprKind::Call: {
       const ast::Expr& callee = *layer.args[0];
-      if (std::ranges::find(kPassing, std::string_view(callee.text)) != kPassing.end() || isAskedInPlace(layer))
+      const bool isEmpty = isSequence(layer) && layer.arguments.empty();
+      if (isEmpty || std::ranges::find(kPassing, std::string_view(callee.text)) != kPassing.end() ||
+          isAskedInPlace(layer))
         return true;
       // `nn.Sequential(nn.Identity(), nn.ReLU())`, `partial(F.relu, inplace=True)`
       return std::ranges::any_of(layer.arguments,

@@ -122,7 +122,8 @@ Libraries librariesOf(const ast::File& file) {
   };
   visitor.onExpression = [&](const ast::Expr& e) {
     const Libraries library = e.kind == ExprKind::Name ? libraryNamed(e.text) : Libraries();
-    named = {named.numpy || library.numpy, named.torch || library.torch};
+    const bool turns = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "numpy";
+    named = {named.numpy || library.numpy || turns, named.torch || library.torch};
     return true;
   };
   visitor.visit(file);

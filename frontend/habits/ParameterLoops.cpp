@@ -11,6 +11,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Rewrites.h"
 #include "frontend/habits/StatementNames.h"
+#include "frontend/habits/TiedParts.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -183,6 +184,7 @@ std::optional<Help> parameterLoop(Context& context, const ast::Expr& call) {
   if (hasUnread(*file)) return Help{std::string(kTree), {}};  // it waits for what a struct may hold
   if (mayHoldState(*file)) return std::nullopt;
   if (const auto other = aliasRead(*file, model->text, loop->span)) return Help{aliasHelp(model->text, *other), {}};
+  if (const auto part = heldTwice(*file, {model->text}, loop->span)) return Help{heldTwiceHelp(*part), {}};
   return Help{"a model is a tree: `map_leaves` makes one of all its parameters",
               {{loop->span, parameters.text(*model)}}};
 }

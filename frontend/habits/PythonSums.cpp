@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -243,17 +244,23 @@ class Ranks {
   std::map<std::string, int> names_;
 };
 
-bool callsSum(std::string_view text) {
-  constexpr std::string_view kCall = "sum(";
-  for (size_t at = text.find(kCall); at != text.npos; at = text.find(kCall, at + 1)) {
+constexpr std::string_view kSum = "sum";
+
+/// Whether a text calls it, or gives it on: `map(sum, rows)`.
+bool namesSum(std::string_view text) {
+  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t at = text.find(kSum); at != text.npos; at = text.find(kSum, at + 1)) {
     const char before = at == 0 ? ' ' : text[at - 1];
-    if (std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.') return true;
+    const size_t end = at + kSum.size();
+    const size_t next = std::min(text.find_first_not_of(' ', end), text.size());
+    const bool isWord = !isPart(before) && before != '.' && (end == text.size() || !isPart(text[end]));
+    const bool given = next == text.size() || std::string_view("(),]\n").find(text[next]) != std::string_view::npos;
+    if (isWord && given) return true;
   }
   return false;
 }
-bool isSum(const ast::Expr& e) {
-  return e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name && e.args[0]->text == "sum";
-}
+bool isNamedSum(const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == kSum; }
+bool isSum(const ast::Expr& e) { return e.kind == ExprKind::Call && isNamedSum(*e.args[0]); }
 }  // namespace
 
 bool hidesSum(const ast::File& file, const SourceManager& sources) {
@@ -263,10 +270,10 @@ bool hidesSum(const ast::File& file, const SourceManager& sources) {
     if (s.kind != StmtKind::Error || !s.span.valid()) return;
     const std::string_view text = sources.text(s.span);
     unreadImport = unreadImport || text.starts_with("import ") || text.starts_with("from ");
-    unread = unread || callsSum(text);
+    unread = unread || namesSum(text);
   };
   visitor.onExpression = [&](const ast::Expr& e) {
-    read = read || isSum(e);
+    read = read || isNamedSum(e);
     return true;
   };
   visitor.visit(file);
@@ -311,7 +318,12 @@ std::vector<Edit> sumsOfRows(const SourceManager& sources, const ast::File& file
   bool own = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) { own = own || bindsSum(s); };
+  std::set<uint32_t> called;
   visitor.onExpression = [&](const ast::Expr& e) {
+    // Given on, it is called with rows.
+    if (isSum(e)) called.insert(e.args[0]->span.begin);
+    if (isNamedSum(e) && !called.contains(e.span.begin) && !isParameter(file, e.span))
+      edits.push_back({e.span, "|rows| sum(rows, axis: 0)"});
     const size_t count = isSum(e) ? e.arguments.size() : 0;
     if (count == 0 || count > 2 || isParameter(file, e.span)) return true;
     const ast::Argument& a = e.arguments[0];

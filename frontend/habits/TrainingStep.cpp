@@ -9,6 +9,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
+#include "frontend/habits/TiedParts.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "syntax/StatementEdits.h"
@@ -376,6 +377,8 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
     return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};
   for (const std::string& model : step ? step->model.names : std::vector<std::string>())
     if (const auto other = aliasRead(*file, model, step->call->span)) return Help{aliasHelp(model, *other), {}};
+  if (step)
+    if (const auto part = heldTwice(*file, step->model.names, step->call->span)) return Help{heldTwiceHelp(*part), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
   return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
 }

@@ -29,6 +29,9 @@ class Translation {
  public:
   Translation(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
 
+  /// Among the undeclared names of a frame: there are methods that another library means otherwise, without an edit.
+  static constexpr std::string_view kUntold = "torch.?";
+
   const std::string& text(const ast::Expr& e);
   /// Of a call that TL does not have; nothing where it is not known either.
   std::optional<TranslatedCall> call(const ast::Expr& e);
@@ -36,8 +39,8 @@ class Translation {
   std::optional<TranslatedCall> calledOtherwise(const ast::Expr& e);
   /// Of a method that PyTorch's tensors have in another meaning, as that library means it.
   std::optional<TranslatedCall> methodOfTorch(const ast::Expr& e);
-  /// Whether a statement that could not be read has what means something else elsewhere, so that the names of other
-  /// libraries must go on to be seen.
+  /// Whether a statement that could not be read has what means something else elsewhere, or one that could has it
+  /// without an edit, so that the names of other libraries must go on to be seen.
   bool waits() const;
   /// The edit that puts the text in place of what it stands for, and those for modules that it needs; none without
   /// text.

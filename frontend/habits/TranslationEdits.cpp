@@ -9,9 +9,12 @@
 #include "frontend/StdModules.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Draws.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
+#include "frontend/habits/TorchMeanings.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -91,7 +94,14 @@ bool hidesMethods(const ast::File& file, const SourceManager& sources) {
 
 bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
-  return file && hasUnread(*file) && (hidesSum(*file, context_.sources) || hidesMethods(*file, context_.sources));
+  if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
+  if (file && drawsApart(*file, context_.sources)) return true;
+  if (!file || !hasUnread(*file)) return false;
+  if (hidesSum(*file, context_.sources) || hidesMethods(*file, context_.sources)) return true;
+  const SourceFile& source = context_.sources.file(file->source);
+  const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
+  const Span whole{file->source, 0, static_cast<uint32_t>(end)};
+  return librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole));
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

@@ -1,0 +1,148 @@
+#include "frontend/habits/TorchMeanings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/habits/Aliases.h"
+#include "frontend/habits/OtherMeanings.h"
+#include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+enum class Part : uint8_t { Number, Array, Kept };
+
+/// What an index is, as the text tells; of a parameter, what its calls pass.
+Part partOf(const ast::File& file, const ast::Subscript& s) {
+  if (s.kind != ast::Subscript::Kind::Index || !s.index || s.index->text == "None") return Part::Kept;
+  const ast::Expr& e = *s.index;
+  const ast::Stmt* fn = e.kind == ExprKind::Name ? functionAround(file, e.span) : nullptr;
+  for (size_t i = 0; fn && i < fn->params.size(); ++i) {
+    if (fn->params[i].name.text != e.text) continue;
+    bool array = false;
+    TreeVisitor calls;
+    calls.onExpression = [&](const ast::Expr& call) {
+      if (call.kind != ExprKind::Call || call.args[0]->text != fn->name.text || i >= call.arguments.size()) return true;
+      array = array || !call.arguments[i].value || mostDims(file, *call.arguments[i].value) > 0;
+      return true;
+    };
+    calls.visit(file);
+    return array ? Part::Array : Part::Number;
+  }
+  return mostDims(file, e) > 0 ? Part::Array : Part::Number;
+}
+
+}  // namespace
+
+std::optional<Help> indexOfTorch(const ast::File& file, const ast::Expr& index) {
+  if (index.kind != ExprKind::Index) return std::nullopt;
+  const ast::Expr* only = index.subscripts.size() == 1 ? index.subscripts[0].index.get() : nullptr;
+  if (only && only->kind == ExprKind::Array && !only->args.empty() && only->args[0]->kind == ExprKind::Array)
+    return Help{"lists in a list are one array of indices here; PyTorch may take each for one dim: `x[[0, 1], [1, 0]]`",
+                {}};
+  std::vector<Part> parts;
+  for (const ast::Subscript& s : index.subscripts) parts.push_back(partOf(file, s));
+  const auto isArray = [](Part p) { return p == Part::Array; };
+  const auto isKept = [](Part p) { return p == Part::Kept; };
+  const auto isTaken = [&](Part p) { return !isKept(p); };
+  const auto first = std::ranges::find_if(parts, isArray);
+  if (first == parts.end() || std::ranges::find(parts, Part::Number) == parts.end()) return std::nullopt;
+  const auto begin = std::ranges::find_if(parts, isTaken);
+  const auto end = std::find_if(parts.rbegin(), parts.rend(), isTaken).base();
+  const auto lastArray = std::find_if(parts.rbegin(), parts.rend(), isArray).base();
+  // NumPy puts the dims of the arrays first where numbers and arrays stand apart; PyTorch takes the numbers first.
+  const bool apart = std::any_of(begin, end, isKept), apartThere = std::any_of(first, lastArray, isKept);
+  const bool isFirstThere = apartThere || std::none_of(parts.begin(), first, isKept);
+  if (!apart || isFirstThere) return std::nullopt;
+  Help help{
+      "PyTorch takes the numbers first and leaves the dims of an array in their place; here and in NumPy they come "
+      "first where a slice stands between",
+      {}};
+  const auto lastNumber = std::find(parts.rbegin(), parts.rend(), Part::Number).base();
+  if (std::all_of(parts.begin(), lastNumber, [](Part p) { return p == Part::Number; })) {
+    const auto split = static_cast<size_t>(lastNumber - parts.begin());
+    const Span from = index.subscripts[split - 1].span, to = index.subscripts[split].span;
+    help.edits.push_back({Span{from.file, from.end, to.begin}, "]["});
+  }
+  return help;
+}
+
+std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change) {
+  if (change.kind != StmtKind::Assign || !change.target) return std::nullopt;
+  const ast::Expr& target = *change.target;
+  if (target.kind == ExprKind::Tuple) {
+    for (const ast::ExprPtr& part : target.args) {
+      const ast::Expr* root = part ? rootOf(*part) : nullptr;
+      if (!root || root == part.get()) continue;
+      if (const auto swapped = swappedViews(file, ast::Name{root->text, root->span}, -1);
+          swapped && swapped->span == change.span)
+        return Help{std::string(swapped->text), {}};
+    }
+    return std::nullopt;
+  }
+  if (target.kind != ExprKind::Name || change.op == "=") return std::nullopt;
+  // A function's `var` may be that of an edit, and of the array that it was bound to.
+  const auto other = aliasRead(file, target.text, change.span, functionAround(file, change.span) != nullptr);
+  return other ? std::optional(Help{aliasHelp(target.text, *other), {}}) : std::nullopt;
+}
+
+namespace {
+bool isPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Whether `x[0, :, i]` may be of that form, `inside` being what stands in brackets.
+bool mayTurn(std::string_view inside) {
+  int depth = 0;
+  size_t state = 0, from = 0;  // 0: nothing, 1: a number was seen, 2: a slice behind that
+  for (size_t i = 0; i <= inside.size(); ++i) {
+    const char c = i < inside.size() ? inside[i] : ',';
+    depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
+    if (c != ',' || depth != 0) continue;
+    const std::string_view item = inside.substr(from, i - from);
+    from = i + 1;
+    const bool kept = item.find(':') != item.npos || item.find("...") != item.npos || item.find("None") != item.npos;
+    if (kept && state == 1) state = 2;
+    if (!kept && state == 2) return true;
+    if (!kept && state == 0) state = 1;
+  }
+  return false;
+}
+}  // namespace
+
+bool mayMeanTorch(std::string_view text) {
+  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
+    int depth = 1;
+    size_t end = at + 1;
+    for (; end < text.size() && depth > 0; ++end) depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+    if (mayTurn(text.substr(at + 1, end - at - 2))) return true;
+  }
+  for (const std::string_view op : {" += ", " -= ", " *= ", " /= "}) {
+    for (size_t at = text.find(op); at != text.npos; at = text.find(op, at + 1)) {
+      size_t begin = at;
+      while (begin > 0 && isPart(text[begin - 1])) --begin;
+      const std::string name(text.substr(begin, at - begin));
+      if (name.empty() || (begin > 0 && text[begin - 1] == '.')) continue;
+      const size_t bound = text.find(name + " = "), walks = text.find("for " + name + " in ");
+      const size_t value = bound == text.npos ? text.npos : bound + name.size() + 3;
+      size_t stop = value;
+      while (stop < text.size() && isPart(text[stop])) ++stop;
+      if (walks != text.npos || (value != text.npos && stop < text.size() && text[stop] == '[')) return true;
+    }
+  }
+  // `a[0], a[1] = a[1], a[0]`
+  for (size_t at = text.find("], "); at != text.npos; at = text.find("], ", at + 1)) {
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    if (line.find("] = ") != line.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,20 @@
+// What NumPy and PyTorch mean differently without a call: integers beside arrays as indices, and elements, which are
+// views in PyTorch.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "support/Diagnostics.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// Of an index of a tensor of PyTorch, whose dims would have another order here; with the edit that says what is meant
+/// there, where that can be written.
+std::optional<Help> indexOfTorch(const ast::File& file, const ast::Expr& index);
+/// Of a statement that changes a tensor of PyTorch by another name, `e = x[0]; e += 1`, or swaps its elements.
+std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change);
+/// Whether a script whose statements could not all be read may have such an index, or such a change.
+bool mayMeanTorch(std::string_view text);
+
+}  // namespace tenc::frontend
