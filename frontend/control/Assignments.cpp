@@ -125,7 +125,10 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
       auto d = context_.error(
           Code::E0203, s.span,
           "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
-      if (const auto parts = takenApart(context_, s.value.get(), v, target.args.size()))
+      const bool takesState = target.args.size() == 2 && target.args[1]->kind == ast::Expr::Kind::Tuple;
+      if (const auto state = stateTaken(s.value.get(), v, takesState))
+        d.help(state->text);
+      else if (const auto parts = takenApart(context_, s.value.get(), v, target.args.size()))
         d.help(parts->text, parts->edits);
       v = Val(d);
     }

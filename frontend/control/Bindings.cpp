@@ -217,7 +217,11 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
                             written->kind == ast::Expr::Kind::Call && !p.elements[0].isTuple &&
                             (p.elements[1].name.text == "_" || isUnread(context_, p.elements[1]));
     if (firstAlone) d.help("it gives one value, not a pair", {{p.span, p.elements[0].name.text}});
-    const auto parts = pair || firstAlone ? std::nullopt : takenApart(context_, written, value, p.elements.size());
+    const bool takesState = p.elements.size() == 2 && p.elements[1].isTuple;
+    const auto state = pair || firstAlone ? std::nullopt : stateTaken(written, value, takesState);
+    if (state) d.help(state->text);
+    const auto parts =
+        pair || firstAlone || state ? std::nullopt : takenApart(context_, written, value, p.elements.size());
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
     if (called != nullptr && called->builtin != nullptr) {

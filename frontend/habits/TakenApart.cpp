@@ -104,6 +104,15 @@ class OneArray {
 
 }  // namespace
 
+std::optional<Help> stateTaken(const ast::Expr* written, const Val& value, bool state) {
+  const bool calls = written && written->kind == ExprKind::Call && !written->arguments.empty();
+  if (!calls || !state || !value.is(Val::Kind::Tensor)) return std::nullopt;
+  return Help{
+      "a recurrent layer gives its outputs alone; `nn.run(m, x, start)` starts from a state, and gives the last "
+      "one, too: `let (out, (h, c)) = nn.run(lstm, x, (h0, c0))`",
+      {}};
+}
+
 std::optional<Help> takenApart(Context& context, const ast::Expr* written, const Val& value, size_t names) {
   if (!value.is(Val::Kind::Tensor)) return std::nullopt;
   const ir::Dims& shape = value.tensor->type.shape;

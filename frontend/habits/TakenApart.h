@@ -15,5 +15,8 @@ class Context;
 /// stands, null where it has no place of its own. Edits it where the text tells that it is one array in Python, too,
 /// not the first of several values that a function gives there.
 std::optional<Help> takenApart(Context& context, const ast::Expr* written, const Val& value, size_t names);
+/// What is said where the pattern takes a state too, `out, (h, c) = lstm(x)`: layers give their outputs alone. `state`:
+/// whether its second part is several names.
+std::optional<Help> stateTaken(const ast::Expr* written, const Val& value, bool state);
 
 }  // namespace tenc::frontend
