@@ -41,6 +41,8 @@ class Habits {
   /// Reports the methods that mean something else in a script that takes its operations from PyTorch, once: where those
   /// are mended nothing shows any more that PyTorch's are meant.
   void methodsOfTorch(const ast::Expr& root);
+  /// Reports `x.T` of many dims in the same way.
+  void reversedDims(const ast::File& file);
   /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
   bool throughBuiltIn(const ast::Expr& call);
   /// A call of what TL does not have, mended with all that the script does with it, or by what it knows.

@@ -86,6 +86,15 @@ const std::set<std::string, std::less<>>& methodsOfTorch() {
   return names;
 }
 
+/// Whether a text reads a `T` of something.
+bool turnsDims(std::string_view text) {
+  for (size_t at = text.find(".T"); at != text.npos; at = text.find(".T", at + 1)) {
+    const char next = at + 2 < text.size() ? text[at + 2] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_') return true;
+  }
+  return false;
+}
+
 /// Whether a text calls one of them.
 bool callsMethodOfTorch(std::string_view text) {
   for (size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
@@ -111,8 +120,9 @@ bool Translation::waits() const {
   found = found || (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole)));
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
-    found = found ||
-            (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(context_.sources.text(s.span)));
+    if (found || s.kind != ast::Stmt::Kind::Error || !s.span.valid()) return;
+    const std::string_view text = context_.sources.text(s.span);
+    found = callsMethodOfTorch(text) || turnsDims(text);
   };
   visitor.visit(*file);
   return found;
