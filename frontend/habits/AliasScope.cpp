@@ -58,13 +58,16 @@ static_assert(std::ranges::is_sorted(kViews) && std::ranges::is_sorted(kLists) &
               std::ranges::is_sorted(kViewMethods));  // for the binary search
 
 /// Whether an option of the call says that the operand itself may come back: `astype(t, copy=False)`, and
-/// `F.dropout(x, p, False)`, which does nothing.
+/// `F.dropout(x, p, False)`, which does nothing, as one whose rate is 0.
 bool mayDoNothing(const ast::Expr& call) {
   const bool drops = call.args[0]->text.starts_with("dropout");
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const ast::Argument& a = call.arguments[i];
     const bool decides = a.name ? a.name->text == "copy" || (drops && a.name->text == "training") : drops && i == 2;
     if (decides && a.value && !boolWritten(*a.value).value_or(false)) return true;
+    const bool rate = drops && (a.name ? a.name->text == "p" : i == 1) && a.value;
+    if (rate && !(a.value->kind == ExprKind::Float && a.value->text.find_first_of("123456789") != std::string::npos))
+      return true;
   }
   return false;
 }

@@ -309,9 +309,23 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   return true;
 }
 
+void Habits::reversedDims(const ast::File& file) {
+  if (!context_.frame().undeclared.insert("np.T").second) return;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (!reversesDims(file, e)) return true;
+    context_.frame().undeclared.insert(std::string(Translation::kUntold));
+    context_.error(Code::E0206, e.span, "`T` swaps the last two dims; that of NumPy and PyTorch reverses all")
+        .help("write `permute_dims(x, [2, 1, 0])` for all of them, `transpose(x, -2, -1)` for the last two");
+    return true;
+  };
+  visitor.visit(file);
+}
+
 void Habits::methodsOfTorch(const ast::Expr& root) {
   const ast::File* file = context_.frame().unit->file;
   if (!file) return;
+  reversedDims(*file);
   // In a script of both, what either makes is told apart as long as both are named.
   const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
   if (named.torch && (root.text == "torch" || named.numpy)) methodsOfTorch(*file);

@@ -45,6 +45,8 @@ class Habits {
   void methodsOfTorch(const ast::Expr& root);
   /// Takes the edits of imports back that show which library's methods are meant.
   void keepImports(const ast::File& file);
+  /// Reports `x.T` of many dims in the same way.
+  void reversedDims(const ast::File& file);
   /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
   bool throughBuiltIn(const ast::Expr& call);
   /// A call of what TL does not have, mended with all that the script does with it, or by what it knows.

@@ -21,24 +21,28 @@ using StmtKind = ast::Stmt::Kind;
 
 enum class Part : uint8_t { Number, Array, Kept };
 
-/// What an index is, as the text tells; of a parameter, what its calls pass.
-Part partOf(const ast::File& file, const ast::Subscript& s) {
-  if (s.kind != ast::Subscript::Kind::Index || !s.index || s.index->text == "None") return Part::Kept;
-  const ast::Expr& e = *s.index;
+/// How many dims a value has at most, as the text tells; of a parameter, what its calls pass.
+int dimsOf(const ast::File& file, const ast::Expr& e) {
   const ast::Stmt* fn = e.kind == ExprKind::Name ? functionAround(file, e.span) : nullptr;
   for (size_t i = 0; fn && i < fn->params.size(); ++i) {
     if (fn->params[i].name.text != e.text) continue;
-    bool array = false;
+    int most = 0;
     TreeVisitor calls;
     calls.onExpression = [&](const ast::Expr& call) {
       if (call.kind != ExprKind::Call || call.args[0]->text != fn->name.text || i >= call.arguments.size()) return true;
-      array = array || !call.arguments[i].value || mostDims(file, *call.arguments[i].value) > 0;
+      most = std::max(most, call.arguments[i].value ? mostDims(file, *call.arguments[i].value) : 1);
       return true;
     };
     calls.visit(file);
-    return array ? Part::Array : Part::Number;
+    return most;
   }
-  return mostDims(file, e) > 0 ? Part::Array : Part::Number;
+  return mostDims(file, e);
+}
+
+/// What one of the indices is.
+Part partOf(const ast::File& file, const ast::Subscript& s) {
+  if (s.kind != ast::Subscript::Kind::Index || !s.index || s.index->text == "None") return Part::Kept;
+  return dimsOf(file, *s.index) > 0 ? Part::Array : Part::Number;
 }
 
 }  // namespace
@@ -74,6 +78,12 @@ std::optional<Help> indexOfTorch(const ast::File& file, const ast::Expr& index) 
     help.edits.push_back({Span{from.file, from.end, to.begin}, "]["});
   }
   return help;
+}
+
+bool reversesDims(const ast::File& file, const ast::Expr& e) {
+  constexpr int kMost = 32;  // what is not known has more
+  const int dims = e.kind == ExprKind::Member && e.text == "T" ? dimsOf(file, *e.args[0]) : 0;
+  return dims > 2 && dims <= kMost;
 }
 
 std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change) {

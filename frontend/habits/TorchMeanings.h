@@ -14,6 +14,9 @@ namespace tenc::frontend {
 std::optional<Help> indexOfTorch(const ast::File& file, const ast::Expr& index);
 /// Of a statement that changes a tensor of PyTorch by another name, `e = x[0]; e += 1`, or swaps its elements.
 std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change);
+/// Whether an expression is `x.T` of three dims or more, as the text tells: all of them are reversed in NumPy and
+/// PyTorch.
+bool reversesDims(const ast::File& file, const ast::Expr& e);
 /// Whether a script whose statements could not all be read may have such an index, or such a change.
 bool mayMeanTorch(std::string_view text);
 

@@ -69,6 +69,15 @@ std::string withoutStrings(std::string_view text) {
 }  // namespace
 
 namespace {
+/// Whether a text reads a `T` of something.
+bool turnsDims(std::string_view text) {
+  for (size_t at = text.find(".T"); at != text.npos; at = text.find(".T", at + 1)) {
+    const char next = at + 2 < text.size() ? text[at + 2] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_') return true;
+  }
+  return false;
+}
+
 /// Whether a text calls a method that PyTorch's tensors have in another meaning.
 bool callsMethodOfTorch(std::string_view text) {
   for (size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
@@ -101,7 +110,14 @@ bool Translation::waits() const {
   const SourceFile& source = context_.sources.file(file->source);
   const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
   const Span whole{file->source, 0, static_cast<uint32_t>(end)};
-  return librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole));
+  if (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole))) return true;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && turnsDims(context_.sources.text(s.span)));
+  };
+  visitor.visit(*file);
+  return found;
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
