@@ -1,0 +1,15 @@
+// Many products of small matrices, [b, 4, 4] @ [b, 4, 4]: each is a few vectors.
+#pragma once
+#include "ir/Module.h"
+
+namespace tenc::ir {
+
+/// Rows, columns and terms that a small product has at the most, and how many there are of it at the least.
+inline constexpr int64_t kSmallExtent = 16, kLeastSmallProducts = 16;
+
+/// Whether a matrix product is many small ones of f32 or f64, whose operand that vectors are loaded from (the right
+/// one, or, for one column, the left one) has rows or columns side by side in memory. Where the batch is side by side,
+/// it is what vectors should run along.
+bool areSmallProducts(const Op& matmul);
+
+}  // namespace tenc::ir
