@@ -145,12 +145,15 @@ std::optional<SmallProduct> smallProduct(const Kernel& kernel, const Workers& wo
   constexpr int64_t kMost = ir::kSmallExtent;
   const Product& p = kernel.product;
   if (level == Level::Quick || !isFlat(p) || p.b.block != 0 || p.operands != p.dtype || !ir::isFloat(p.dtype) ||
-      elements(p.batch) < ir::kLeastSmallProducts)
+      p.k < 1)
     return std::nullopt;
   SmallProduct s;
   s.swapped = p.n == 1;
   const SmallOperands o = operandsOf(p, s.swapped);
-  if (o.m > kMost || o.n > kMost || o.n < 2 || p.k > kMost || p.k < 1) return std::nullopt;
+  if (o.n > kMost || o.n < 2 || p.k > kMost) return std::nullopt;
+  const int64_t batch = elements(p.batch);
+  if (o.m > kMost ? s.swapped || !ir::isSmallRight(p.k, o.n, batch * o.m) : batch < ir::kLeastSmallProducts)
+    return std::nullopt;
   s.turned = o.columnOfB != 1;
   if (s.turned && o.termOfB != 1) return std::nullopt;
   // Squares are turned in registers of 32 bytes.
