@@ -228,7 +228,10 @@ class Analysis {
       bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
       for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), op, n, repeated || spread, reduced);
     } else if (op.kind == OpKind::Matmul) {
-      for (const Value* v : op.operands()) evaluate(v, op, n, true, true);
+      // One column takes each element of the left matrix once.
+      const bool oneColumn = op.result()->type.shape.back() == 1;
+      evaluate(op.operand(0), op, n, !oneColumn, true);
+      evaluate(op.operand(1), op, n, true, true);
     } else {
       for (size_t i = 0; i < op.operandCount(); ++i) {
         const Value* v = op.operand(i);
