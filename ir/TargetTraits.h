@@ -51,7 +51,10 @@ struct TargetTraits {
     int64_t page = 4096, bytesOfPages = int64_t{4} << 20;  ///< the bytes where terms are so far apart
     int64_t memory = 8;  ///< the copy takes at most one in so many bytes that a program may use
   } leftAcross;
-  int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
+  int64_t loopDepth = 4;  ///< products of so many terms or fewer are loops
+  /// Many small products (ir/SmallProducts.h) have kernels of their own, of any number of terms; one column of each is
+  /// no sum along rows then.
+  bool smallProducts = true;
   int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
   /// What lies side by side in the matrix product that a convolution becomes.
   enum class ConvColumns : uint8_t {

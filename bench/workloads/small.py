@@ -34,6 +34,16 @@ def define(workloads, Workload):
                 lambda x, y: torch.linalg.solve_triangular(x, y, upper=False),
                 lambda x, y: jax.scipy.linalg.solve_triangular(x, y, lower=True), 4 * n, condition=20)
 
+    times, turned = (lambda x, y: x @ y), (lambda x: x.swapaxes(1, 2))
+    for b, n in [(1000000, 2), (20000, 3), (20000, 4), (20000, 6), (20000, 8), (3000, 16)]:
+        row(f"product_{b}x{n}x{n}", "x0 @ x1", [(b, n, n)] * 2, [normal(b, n, n)] * 2, times, times, n)
+    for n in (3, 4, 8, 16):
+        row(f"product_20000x{n}x{n}x1", "x0 @ x1", [(20000, n, n), (20000, n, 1)], [normal(20000, n, n), normal(20000, n, 1)], times, times, n)
+    for n in (4, 8):
+        row(f"product_transposed_20000x{n}x{n}", "x0 @ x1.T", [(20000, n, n)] * 2, [normal(20000, n, n)] * 2, *[lambda x, y: x @ turned(y)] * 2, n)
+    row("product_relu_20000x4x4", "relu(x0 @ x1 + x2)", [(20000, 4, 4)] * 3, [normal(20000, 4, 4)] * 3, lambda x, y, z: torch.relu(x @ y + z),
+        lambda x, y, z: jax.nn.relu(x @ y + z), 6)
+
     for b, c, side, window, stride in [(8, 64, 56, 5, 1), (8, 64, 56, 7, 1), (8, 64, 56, 5, 2), (1, 96, 56, 7, 1), (8, 192, 14, 7, 1)]:
         pad = window // 2
         row(f"depthwise{window}x{window}_{b}x{c}x{side}" + ("" if stride == 1 else f"_stride{stride}"),

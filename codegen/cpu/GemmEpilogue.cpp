@@ -31,7 +31,7 @@ int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.stride
 void GemmEpilogue::emitFunction() {
   const size_t rank = kernel_.product.batch.size();
   // A single column is no vector: its positions do not step with the lane.
-  const int width = kernel_.product.n == 1 ? 1 : lanes_;
+  const int width = kernel_.product.n == 1 && !turned_ ? 1 : lanes_;
   llvm::LLVMContext& c = module_.getContext();
   IrBuilder b(c);
   auto* i64 = b.getInt64Ty();

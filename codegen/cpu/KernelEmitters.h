@@ -29,6 +29,7 @@ std::string emitKernel(const KernelToEmit& kernel, const Schedule& schedule);
 void emitLoopKernel(const KernelToEmit& kernel, const LoopSchedule& schedule);
 void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product);
 void emitStreamedProduct(const KernelToEmit& kernel, const StreamedProduct& product);
+void emitSmallProduct(const KernelToEmit& kernel, const SmallProduct& product);
 void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution);
 /// Return what is not supported, or "".
 std::string emitNativeLoop(const KernelToEmit& kernel, const NativeLoop& loop);

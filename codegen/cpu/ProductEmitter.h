@@ -69,7 +69,7 @@ class ProductEmitter {
     std::vector<Val> batch(p_.batch.size(), int64(0));
     for (size_t d = p_.batch.size(); d-- > 0;) {
       if (d == skipped) continue;
-      batch[d] = b_.CreateSRem(number, int64(p_.batch[d]));
+      batch[d] = d == 0 ? number : b_.CreateSRem(number, int64(p_.batch[d]));
       number = b_.CreateSDiv(number, int64(p_.batch[d]));
       offsets.a = b_.CreateAdd(offsets.a, b_.CreateMul(batch[d], int64(p_.a.batch[d])));
       offsets.b = b_.CreateAdd(offsets.b, b_.CreateMul(batch[d], int64(p_.b.batch[d])));

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/Cost.h"
 #include "codegen/cpu/Schedule.h"
+#include "ir/SmallProducts.h"
 
 namespace tenc::codegen::cpu {
 
@@ -120,6 +121,62 @@ Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
   s.together = std::clamp<int64_t>(kSums / (rows * rowBytes), 1, s.vectors.most());
   // The sums, and terms of A.
   schedule.scratchBytes = static_cast<uint64_t>((rows * s.rowOfSums() + p.m * s.rowsOfB) * bytesOfElement(p));
+  schedule.form = s;
+  return schedule;
+}
+
+// ---- small products
+
+/// Whether the epilogue is so little that it may stand in the code for each vector of sums, short as these may be: a
+/// few instructions for which the number of lanes does not matter.
+bool isInlined(const Stage& epilogue, int64_t vectors) {
+  constexpr size_t kMostCode = 400;
+  const auto isPlain = [](const Expr& e) {
+    if (e.kind == Expr::Kind::Op) return ir::opInfo(e.op).has(ir::Trait::Cheap);
+    return e.kind != Expr::Kind::Random && e.access.terms.empty();
+  };
+  return epilogue.exprs.size() * static_cast<size_t>(vectors) <= kMostCode &&
+         std::all_of(epilogue.exprs.begin(), epilogue.exprs.end(), isPlain) &&
+         std::all_of(epilogue.stores.begin(), epilogue.stores.end(),
+                     [](const Store& s) { return s.access.terms.empty(); });
+}
+
+std::optional<SmallProduct> smallProduct(const Kernel& kernel, const Workers& workers, Level level) {
+  constexpr int64_t kMost = ir::kSmallExtent;
+  const Product& p = kernel.product;
+  if (level == Level::Quick || !isFlat(p) || p.b.block != 0 || p.operands != p.dtype || !ir::isFloat(p.dtype) ||
+      p.k < 1)
+    return std::nullopt;
+  SmallProduct s;
+  s.swapped = p.n == 1;
+  const SmallOperands o = operandsOf(p, s.swapped);
+  if (o.n > kMost || o.n < 2 || p.k > kMost) return std::nullopt;
+  const int64_t batch = elements(p.batch);
+  if (o.m > kMost ? s.swapped || !ir::isSmallRight(p.k, o.n, batch * o.m) : batch < ir::kLeastSmallProducts)
+    return std::nullopt;
+  s.turned = o.columnOfB != 1;
+  if (s.turned && o.termOfB != 1) return std::nullopt;
+  // Squares are turned in registers of 32 bytes.
+  const int64_t size = bytesOfElement(p), widest = (s.turned ? 32 : workers.vectors.registerBytes) / size;
+  s.lanes = 2;
+  while (s.lanes < o.n && s.lanes < widest) s.lanes *= 2;
+  s.vectors = (o.n + s.lanes - 1) / s.lanes;
+  const int64_t sums = workers.vectors.registerBytes == 64 ? 16 : 8;
+  s.rows = Blocks::of(o.m, std::max<int64_t>(1, sums / s.vectors));
+  s.inlined = isInlined(p.epilogue, s.rows.most() * s.vectors);
+  const int64_t whole = s.wholeLanes = lanesOf(p, workers);
+  s.rowOfSums = (o.n + whole - 1) / whole * whole;
+  return s;
+}
+
+Schedule scheduleSmall(const Kernel& kernel, const SmallProduct& s) {
+  const Product& p = kernel.product;
+  Schedule schedule;
+  schedule.items = elements(p.batch) * s.rows.count;
+  schedule.grain = std::clamp<int64_t>(
+      static_cast<int64_t>(kGrainWork / (productWork(kernel) / static_cast<double>(schedule.items))), 1,
+      schedule.items);
+  if (!s.inlined) schedule.scratchBytes = static_cast<uint64_t>(s.rows.most() * s.rowOfSums * bytesOfElement(p));
   schedule.form = s;
   return schedule;
 }
@@ -305,6 +362,7 @@ Schedule scheduleDepthwise(const Kernel& kernel, const Workers& workers, Level l
 Schedule formOf(const Kernel& kernel, const Workers& workers, Level level) {
   const Product& p = kernel.product;
   if (p.depthwise) return scheduleDepthwise(kernel, workers, level);
+  if (const auto small = smallProduct(kernel, workers, level)) return scheduleSmall(kernel, *small);
   return isStreamed(p, workers, level) ? scheduleStreamed(kernel, workers) : scheduleTiled(kernel, workers, level);
 }
 
@@ -314,6 +372,11 @@ Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level lev
   Schedule s = formOf(kernel, workers, level);
   s.work = productWork(kernel);
   return s;
+}
+
+SmallOperands operandsOf(const Product& p, bool swapped) {
+  if (swapped) return {p.n, p.m, p.b, p.a, p.b.col, p.b.row, p.a.col, p.a.row};
+  return {p.m, p.n, p.a, p.b, p.a.row, p.a.col, p.b.row, p.b.col};
 }
 
 int64_t columnsBefore(const Product& product, int64_t vector, int64_t lanes) {
@@ -372,6 +435,10 @@ std::string describe(const TiledProduct& product) {
 }
 std::string describe(const StreamedProduct& product) {
   return "streamed product" + std::string(describe(product.terms));
+}
+std::string describe(const SmallProduct& product) {
+  return "small products: " + std::to_string(product.rows.most()) + " x " + std::to_string(product.vectors) +
+         " vectors of " + std::to_string(product.lanes) + (product.turned ? ", turned" : "");
 }
 std::string describe(const DepthwiseConvolution&) { return "depthwise convolution"; }
 

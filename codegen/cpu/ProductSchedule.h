@@ -130,6 +130,28 @@ struct StreamedProduct {
   int64_t rowOfSums() const { return ((together + 2) / 8 * 8 + 5) * lanes; }
 };
 
+// ---- small products
+
+/// Of a batch: all terms and a block of rows stand in the code, and rows are one or a few vectors, short ones where
+/// there are few columns.
+struct SmallProduct {
+  int lanes = 4;          ///< elements of a vector: a power of 2, of which registers may hold more
+  int64_t vectors = 1;    ///< of a row
+  Blocks rows;            ///< of C, each an item of its own
+  bool swapped = false;   ///< one column: the row of the product of the transposed matrices, in the other order
+  bool turned = false;    ///< columns of B, not its rows, are side by side in memory
+  bool inlined = false;   ///< the epilogue stands in the code, too
+  int wholeLanes = 16;    ///< of a register: vectors of an epilogue that is called
+  int64_t rowOfSums = 0;  ///< elements from one row of sums to the next, where they are not in registers
+};
+/// What is multiplied, with the roles exchanged where the plan says so.
+struct SmallOperands {
+  int64_t m, n;
+  const MatrixView &a, &b;
+  int64_t rowOfA, termOfA, termOfB, columnOfB;  ///< strides
+};
+SmallOperands operandsOf(const Product& product, bool swapped);
+
 // ---- depthwise convolutions
 
 /// A tile of rows by vectors of places stays in registers. For each column of the window its weights are broadcast, and
@@ -154,6 +176,7 @@ bool storesAlongRows(const Kernel& kernel);
 
 std::string describe(const TiledProduct& product);
 std::string describe(const StreamedProduct& product);
+std::string describe(const SmallProduct& product);
 std::string describe(const DepthwiseConvolution& convolution);
 
 }  // namespace tenc::codegen::cpu

@@ -7,6 +7,8 @@
 // | loop    | six strategies        | LoopSchedule.h has a table of them                  | LoopEmitter            |
 // | product | tiled product         | matrix products and convolutions, but for:          | TiledProductEmitter    |
 // |         | streamed product      | 8 rows or fewer by a matrix that caches do not hold | StreamedProductEmitter |
+// |         | small products        | 16 or more of up to 16 rows, columns and terms, or  | SmallProductEmitter    |
+// |         |                       | many rows by a matrix of a few elements             |                        |
 // |         | depthwise convolution | a window for each channel, over two dims            | DepthwiseEmitter       |
 // | native  | native loop           | always                                              | NativeEmitter          |
 // | tensor  | tensor loop           | always; each part has a schedule of its own         | TensorLoopEmitter      |
@@ -44,7 +46,8 @@ struct TensorLoop {
 std::string describe(const TensorLoop& loop);
 
 struct Schedule {
-  std::variant<LoopSchedule, TiledProduct, StreamedProduct, DepthwiseConvolution, NativeLoop, TensorLoop> form;
+  std::variant<LoopSchedule, TiledProduct, StreamedProduct, SmallProduct, DepthwiseConvolution, NativeLoop, TensorLoop>
+      form;
   Level level = Level::Full;
   int64_t items = 1;          ///< work items, which threads share
   int64_t grain = 1;          ///< items that a thread takes at a time

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/SmallProducts.h"
 #include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
 
@@ -22,12 +23,16 @@ constexpr int kMostPieces = 9;        // a window of 3 x 3
 constexpr int64_t kLeastTurned = 16;  // elements of a dim, for whose order in memory something is stored
 
 /// Whether a matrix product is a loop rather than a kernel of its own kind: the target has none for the dtype, or the
-/// product is too shallow to be worth it, or it is one column of integers, which add up in any order.
+/// product is too shallow to be worth it, or it is one column of integers, which add up in any order, or of small
+/// matrices.
 bool isLoopProduct(const Op& op, const ir::TargetTraits& traits) {
   const ir::Type& left = op.operand(0)->type;
   const bool known = traits.products.contains(left.dtype) || traits.narrowProducts.contains(left.dtype);
-  const bool oneColumn = !ir::isFloat(left.dtype) && op.result()->type.shape.back() == 1;
-  return op.kind == OpKind::Matmul && (!known || oneColumn || left.shape.back() <= traits.loopDepth);
+  if (op.kind != OpKind::Matmul) return false;
+  const bool small = ir::areSmallProducts(op);
+  if (small && traits.smallProducts) return false;
+  const bool oneColumn = (small || !ir::isFloat(left.dtype)) && op.result()->type.shape.back() == 1;
+  return !known || oneColumn || left.shape.back() <= traits.loopDepth;
 }
 
 bool runsOften(const Op& op) {
@@ -223,7 +228,10 @@ class Analysis {
       bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
       for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), op, n, repeated || spread, reduced);
     } else if (op.kind == OpKind::Matmul) {
-      for (const Value* v : op.operands()) evaluate(v, op, n, true, true);
+      // One column takes each element of the left matrix once.
+      const bool oneColumn = op.result()->type.shape.back() == 1;
+      evaluate(op.operand(0), op, n, !oneColumn, true);
+      evaluate(op.operand(1), op, n, true, true);
     } else {
       for (size_t i = 0; i < op.operandCount(); ++i) {
         const Value* v = op.operand(i);

@@ -2,6 +2,7 @@
 // above the ranks of the groups that it reads; a group's rank may be raised as long as its consumers stay above it.
 #include <algorithm>
 
+#include "ir/SmallProducts.h"
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes::fusion {
@@ -54,6 +55,8 @@ class Grouping {
     return &nodes_.at(v->op);
   }
 
+  static bool isHeavy(const Op& op) { return op.has(Trait::Elementwise) && !op.has(Trait::Cheap); }
+
   /// Collects the roots that are read below `v`, with their maps, through what is inlined.
   void collect(Value* v, const DimMap& m, Node& into, std::unordered_map<const Value*, std::vector<DimMap>>& seen) {
     Node* n = nodeOf(v);
@@ -69,12 +72,14 @@ class Grouping {
     const Op& op = *v->op;
     ++treeSize_;
     treePieces_ |= op.has(Trait::Piecewise);
+    treeHeavy_ |= isHeavy(op);
     for (size_t i = 0; i < op.operandCount(); ++i) collect(op.operand(i), mapThrough(op, i, m), into, seen);
   }
 
   void collectSources(Op& op, Node& n, const ir::Dims& domain) {
     std::unordered_map<const Value*, std::vector<DimMap>> seen;
     treeSize_ = 1;
+    treeHeavy_ = isHeavy(op);
     inputs_.clear();
     treePieces_ = n.role == Role::Pointwise && (op.has(Trait::Piecewise) || n.turned);
     for (size_t i = 0; i < op.operandCount(); ++i) {
@@ -119,6 +124,7 @@ class Grouping {
       g.segment = n.segment;
       if (n.role == Role::Reduction) g.reduced = reducedAxes(op, domain.size());
       g.scans = n.role == Role::Scan;
+      g.light = n.role == Role::Product && g.traits->smallProducts && ir::areSmallProducts(op);
       joined = static_cast<int>(groups_.size());
       groups_.push_back(std::move(g));
       members_[op.result()] = memberOf(op, n, domain);
@@ -190,6 +196,7 @@ class Grouping {
     const Group& g = at(number);
     if (g.domain != domain) return false;
     if (treePieces_ && (g.reduced || g.kind == Group::Kind::Product)) return false;
+    if (treeHeavy_ && g.light) return false;
     bool reduction = n.role == Role::Reduction;
     if (g.scans && (n.role != Role::Pointwise || treePieces_ || !readsScan(n, number))) return false;
     if (reduction && (g.kind == Group::Kind::Product || g.piecewise)) return false;
@@ -266,7 +273,7 @@ class Grouping {
 
   bool mayMerge(const Group& a, const Group& b) const {
     if (a.device != b.device || a.segment != b.segment || a.domain != b.domain) return false;
-    if (a.size + b.size > a.traits->mostFused || a.scans || b.scans) return false;
+    if (a.size + b.size > a.traits->mostFused || a.scans || b.scans || a.light || b.light) return false;
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) return false;
     bool reduced = a.reduced || b.reduced;
     if ((a.piecewise || b.piecewise) && reduced) return false;
@@ -358,6 +365,7 @@ class Grouping {
   std::vector<const Value*> inputs_;                            // what the root at hand reads from memory
   int treeSize_ = 0;
   bool treePieces_ = false;
+  bool treeHeavy_ = false;
 };
 
 }  // namespace

@@ -87,6 +87,7 @@ struct Group {
   int rank = 0;  ///< below the ranks of all groups that read this one
   int leastConsumer = 1 << 30;
   bool piecewise = false;
+  bool light = false;  ///< small products, joined by cheap members only: what takes long is better in whole vectors
   bool scans = false;  ///< running results: of the domain's shape, joined by elementwise members only
   int size = 0;
   int mergedInto = -1;

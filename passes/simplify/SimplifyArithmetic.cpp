@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/SmallProducts.h"
 #include "ir/TargetTraits.h"
 #include "passes/simplify/SimplifyRules.h"
 
@@ -90,12 +91,14 @@ Value* simplifyFloorDivision(Op& op, Builder& b) {
 }
 
 /// A product with one column, or of one row with a transposed matrix, is a sum along rows as they lie in memory:
-/// vectors run along it, and there is no second use of anything that tiles would serve.
+/// vectors run along it, and there is no second use of anything that tiles would serve. Rows of many small matrices are
+/// too short for that.
 Value* simplifyMatmul(Op& op, Builder& b) {
   Value *x = op.operand(0), *y = op.operand(1);
   const DType t = x->type.dtype;
   const int64_t last = x->type.rank() - 1;
   if (op.hasAttr("rounds") || last < 1 || !isFloat(t) || x->type.shape.back() == 0) return nullptr;
+  if (y->type.shape.back() == 1 && areSmallProducts(op)) return nullptr;
   Value* matrix = nullptr;
   Value* vector = nullptr;  // [..., 1, k]
   if (y->type.shape.back() == 1) {

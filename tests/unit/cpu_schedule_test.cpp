@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cpu/Schedule.h"
+#include "ir/SmallProducts.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -53,6 +54,16 @@ TEST(ProductSchedule, FormsCoverTheMatrixAndFitTheRegisters) {
               EXPECT_EQ(schedule.items, streamed->vectors.count);
               continue;
             }
+            const auto* small = std::get_if<SmallProduct>(&schedule.form);
+            EXPECT_EQ(small != nullptr, level == Level::Full && ir::isSmallRight(k, n, m));
+            if (small != nullptr) {
+              EXPECT_EQ(small->rows.start(small->rows.count), m);
+              EXPECT_GE(small->vectors * small->lanes, n);
+              EXPECT_LE(small->lanes, lanes);
+              EXPECT_LE((small->rows.most() + 1) * small->vectors, bytes == 64 ? 32 : 16);
+              EXPECT_EQ(schedule.items, small->rows.count);
+              continue;
+            }
             const auto& t = std::get<TiledProduct>(schedule.form);
             EXPECT_EQ(t.rows.start(t.rows.count), m);
             EXPECT_EQ(t.vectors.start(t.vectors.count), (n + lanes - 1) / lanes);
@@ -65,6 +76,23 @@ TEST(ProductSchedule, FormsCoverTheMatrixAndFitTheRegisters) {
       }
     }
   }
+}
+
+TEST(ProductSchedule, ABatchOfSmallProductsHasShortVectors) {
+  const auto form = [](int64_t batch, int64_t m, int64_t n, int64_t k) {
+    Kernel kernel = productKernel(m, n, k);
+    kernel.product.batch = {batch};
+    kernel.product.a.batch = {m * k};
+    kernel.product.b.batch = {k * n};
+    return cpu::schedule(kernel, {{64, 32}, 1}, Level::Full).form;
+  };
+  const auto square = std::get<SmallProduct>(form(1000, 3, 3, 3)), column = std::get<SmallProduct>(form(1000, 8, 1, 8));
+  EXPECT_EQ(square.lanes, 4);
+  EXPECT_FALSE(square.swapped || square.turned);
+  EXPECT_EQ(column.lanes, 8);
+  EXPECT_TRUE(column.swapped && column.turned);
+  EXPECT_FALSE(std::holds_alternative<SmallProduct>(form(15, 3, 3, 3)));
+  EXPECT_FALSE(std::holds_alternative<SmallProduct>(form(1000, 8, 17, 8)));
 }
 
 TEST(ProductSchedule, NarrowOperandsArePackedForWhatTheProcessorMultiplies) {
