@@ -14,6 +14,7 @@ namespace {
 // Work is in LLVM instructions, roughly.
 constexpr int kKernel = 40;     // loops, arguments
 constexpr int kProduct = 400;   // two heights of the microkernel, and the loops around
+constexpr int kAround = 150;    // the loops, where the microkernel is assembled
 constexpr int kNative = 25;     // an op of a native loop: the code of all versions of it, and LLVM's optimiser
 constexpr int kOptimised = 2;   // LLVM's optimiser, for the parts of a tensor loop
 constexpr int kRandom = 200;    // a function of the module
@@ -39,14 +40,19 @@ int opsIn(const ir::Op& op) {
   return n;
 }
 
-int kernelWork(const Kernel& k, RandomFunctions& random) {
+int kernelWork(const Kernel& k, const Schedule& schedule, RandomFunctions& random) {
   if (k.kind == Kernel::Kind::Native) return kKernel + kNative * opsIn(*k.native);
   if (k.kind == Kernel::Kind::TensorLoop) {
     int work = kKernel;
-    for (const Kernel& part : k.parts) work += kOptimised * kernelWork(part, random);
+    const auto& parts = std::get<TensorLoop>(schedule.form).parts;
+    for (size_t i = 0; i < parts.size(); ++i) work += kOptimised * kernelWork(k.parts[i], parts[i], random);
     return work;
   }
-  if (k.kind == Kernel::Kind::Product) return kProduct + 4 * stageWork(k.product.epilogue, random);
+  if (k.kind == Kernel::Kind::Product) {
+    const auto* tiled = std::get_if<TiledProduct>(&schedule.form);
+    const bool isAssembled = tiled != nullptr && tiled->assembled;
+    return (isAssembled ? kAround : kProduct) + 4 * stageWork(k.product.epilogue, random);
+  }
   int work = kKernel;
   for (const Stage& s : k.stages) work += 2 * stageWork(s, random);
   return work;
@@ -64,8 +70,8 @@ std::vector<std::vector<size_t>> compileParts(std::span<const ScheduledKernel> k
   int total = 0;
   for (size_t i = 0; i < kernels.size(); ++i) {
     Item item{i, 0, {}};
-    item.work = kernelWork(*kernels[i].kernel, item.random);
-    if (kernels[i].schedule->level == Level::Quick) item.work /= kQuickShare;
+    item.work = kernelWork(*kernels[i].kernel, *kernels[i].schedule, item.random);
+    if (codeKind(*kernels[i].schedule) == CodeKind::Quick) item.work /= kQuickShare;
     total += item.work + kRandom * static_cast<int>(item.random.size());
     items.push_back(std::move(item));
   }

@@ -52,7 +52,7 @@ class CpuTarget : public Target {
     std::vector<std::string> keys;
     for (const CodeRequest& r : requests) {
       schedules.push_back(scheduleOf(r));
-      keys.push_back(name(schedules.back().level)[0] + r.key);
+      keys.push_back(codeName(schedules.back()) + r.key);
     }
     KernelCache::Kernels kept = cache_.load(keys);
     std::vector<CodePiece> pieces(requests.size());
@@ -102,8 +102,9 @@ class CpuTarget : public Target {
         const Schedule s = scheduleOf(requests[i]);
         if (codeKind(s) != kind) continue;
         any = true;
-        const std::string error = emitKernel(
-            {*requests[i].kernel, *module, functionName(i), levelOf(kind), options_.contract, compiler.machine()}, s);
+        const std::string error = emitKernel({*requests[i].kernel, *module, functionName(i), levelOf(kind),
+                                              options_.contract, compiler.machine(), AssembledForm::Listing},
+                                             s);
         if (!error.empty()) return error + "\n";
       }
       if (!any) continue;
@@ -119,10 +120,16 @@ class CpuTarget : public Target {
 
   std::string describe(const CodeRequest& request) const override {
     const Schedule s = scheduleOf(request);
-    return "  schedule " + cpu::describe(s) + "\n  code " + std::string(name(s.level)) + '\n';
+    return "  schedule " + cpu::describe(s) + "\n  code " + codeName(s) + '\n';
   }
 
  private:
+  /// What of the code does not follow from the kernel alone.
+  static std::string codeName(const Schedule& s) {
+    const auto* tiled = std::get_if<TiledProduct>(&s.form);
+    const bool isQuickAround = tiled != nullptr && tiled->quickAround;
+    return std::string(name(s.level)) + (isQuickAround ? ", quick around its tiles" : "");
+  }
   static uint64_t bytesOf(const Buffer& b) {
     return static_cast<uint64_t>(b.elements) * static_cast<uint64_t>(ir::byteSize(b.dtype));
   }
@@ -145,7 +152,10 @@ class CpuTarget : public Target {
     if (k.stages.size() > kMostStages && !options_.contract) return schedule(k, workers, Level::Quick);
     Schedule full = schedule(k, workers, Level::Full);
     const Level level = options_.contract ? Level::Full : options_.level.value_or(levelFor(full.work * request.runs));
-    return level == Level::Full ? full : schedule(k, workers, Level::Quick);
+    if (level == Level::Quick) return schedule(k, workers, Level::Quick);
+    if (auto* tiled = std::get_if<TiledProduct>(&full.form))
+      tiled->quickAround = tiled->assembled && !options_.contract && isQuickAround(tiled->quickLoss, request.runs);
+    return full;
   }
 
   static Processor processorOf(const CpuOptions& options) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "codegen/cpu/Jit.h"
+#include "codegen/cpu/ProductTiles.h"
+
 namespace tenc::codegen::cpu {
 using llvm::BasicBlock;
 using llvm::Function;
@@ -32,9 +35,10 @@ GemmRim GemmRim::of(const Product& product, const TiledProduct& plan, Level leve
 }
 
 GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const TiledProduct& plan,
-                     const GemmRim& rim, int64_t rowStride, Level level)
+                     const GemmRim& rim, int64_t rowStride, Level level, AssembledForm form)
     : ProductEmitter(product, module, name, plan.lanes),
       level_(level),
+      form_(form),
       plan_(plan),
       rim_(rim),
       rowStride_(rowStride),
@@ -49,24 +53,14 @@ std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, 
   if (innermost && rim_.rows && t.place == kBlock) return rowTaps(a, b, t, sums);
   if (innermost && rim_.edge && t.place >= 0) return rimTaps(a, b, t, sums);
   if (innermost && t.place == kBlock) return blockTaps(a, b, t, sums);
-  const Product::Edge* edge = nullptr;
-  unsigned number = 0;  // of the edge's first number among the arguments
-  for (const Product::Edge& e : p_.edges) {
-    if (e.var >= p_.batch.size()) continue;
-    if (e.sum == level) edge = &e;
-    number += edge ? 0 : 2;
-  }
+  const BatchEdge edge = batchEdge(p_, level);
   Val lo = int64(0), hi = int64(innermost ? p_.k : p_.sums[level].extent);
   if (plan_.split()) hi = b_.GetInsertBlock()->getParent()->getArg(3);
-  bool mayBeNone = false;
-  if (edge) {
+  bool mayBeNone = edge.mayBeNone;
+  if (edge.edge) {
     Function* f = b_.GetInsertBlock()->getParent();
-    lo = f->getArg(3 + number);
-    hi = f->getArg(4 + number);
-    constexpr int64_t kMostLookedAt = 4096;  // places; with more of them compiling would take long
-    mayBeNone = edge->window.places > kMostLookedAt;
-    for (int64_t p = 0; !mayBeNone && p < edge->window.places; ++p)
-      mayBeNone = edge->window.firstTap(p) >= edge->window.endTap(p);
+    lo = f->getArg(static_cast<unsigned>(3 + edge.argument));
+    hi = f->getArg(static_cast<unsigned>(4 + edge.argument));
   } else if (innermost && t.place == kAnywhere) {
     std::tie(lo, hi) = tapsAt(rim_.edge->window, place(), b_.CreateAdd(place(), int64(placesOf(t) - 1)));
     mayBeNone = true;
@@ -150,14 +144,21 @@ GemmTiles::Taken GemmTiles::takenAt(int64_t k, const Tile& t) {
   return taken;
 }
 
-/// The sum over k of a tile whose rows are places, at any block: rows that meet padding in some block are left out by
-/// a branch where they do.
-std::vector<Val> GemmTiles::rowTaps(Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
+/// Of a tile whose rows are places: which of them meet padding in some block.
+std::vector<bool> GemmTiles::rowsThatMayMiss(const Tile& t) const {
   const ir::WindowDim& w = rim_.edge->window;
   std::vector<bool> mayMiss(static_cast<size_t>(t.height), false);
   for (const int64_t first : rimPlaces(t))
     for (int64_t i = 0; i < t.height; ++i)
       if (w.firstTap(first + i) > 0 || w.endTap(first + i) < w.taps) mayMiss[static_cast<size_t>(i)] = true;
+  return mayMiss;
+}
+
+/// The sum over k of a tile whose rows are places, at any block: rows that meet padding in some block are left out by
+/// a branch where they do.
+std::vector<Val> GemmTiles::rowTaps(Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
+  const ir::WindowDim& w = rim_.edge->window;
+  const std::vector<bool> mayMiss = rowsThatMayMiss(t);
   const std::vector<Walk> walks = {
       {a, p_.a.col},
       {b, packed() ? t.width * plan_.lanes : p_.b.row},
@@ -398,6 +399,14 @@ Function* GemmTiles::of(Tile t) {
   const std::string rim = place == kInside ? "" : isTold(place) ? "r" : "r" + std::to_string(place);
   f = createLocalFunction(
       m_, name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, types, 3);
+  if (plan_.assembled && form_ != AssembledForm::None) {
+    const bool atPlaces = place == kBlock && rim_.rows;
+    TileCode code =
+        tileCode(p_, plan_, height, width, tail, rowStride_, atPlaces ? rowsThatMayMiss(t) : std::vector<bool>());
+    code.prefetchesWrites = vectorUnit(m_).prefetchesWrites;
+    assembleFunction(*f, form_, code.form, [&](Assembler& to) { assembleTile(to, code); });
+    return f;
+  }
   auto* entry = BasicBlock::Create(c_, "entry", f);
   b_.SetInsertPoint(entry);
   masks_.clear();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 
+#include "codegen/cpu/AssembledFunction.h"
 #include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/NarrowTerms.h"
 #include "codegen/cpu/ProductEmitter.h"
@@ -36,7 +37,7 @@ class GemmTiles : public ProductEmitter {
   /// `rowStride`: of C, in elements. C is the result where sums are direct, else a tile in scratch memory that whole
   /// vectors fit in.
   GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const TiledProduct& plan,
-            const GemmRim& rim, int64_t rowStride, Level level);
+            const GemmRim& rim, int64_t rowStride, Level level, AssembledForm form);
 
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
   /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is told it. Of a
@@ -66,6 +67,7 @@ class GemmTiles : public ProductEmitter {
   std::vector<Val> blockTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   void addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t, std::vector<Val>& sums);
   std::vector<int64_t> rimPlaces(const Tile& t) const;
+  std::vector<bool> rowsThatMayMiss(const Tile& t) const;
   void findWholeTaps(const Tile& t);
   Val place() const;
   void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
@@ -77,6 +79,7 @@ class GemmTiles : public ProductEmitter {
                 const Tile& t, std::vector<Val>& sums);
 
   Level level_;
+  const AssembledForm form_;
   const TiledProduct& plan_;
   const GemmRim& rim_;
   int64_t rowStride_;

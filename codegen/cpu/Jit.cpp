@@ -1,5 +1,6 @@
 #include "codegen/cpu/Jit.h"
 
+#include <llvm/ADT/StringSet.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
@@ -45,7 +46,7 @@ void initializeTarget() {
 }
 
 constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes", *kPairs = "tenc.pairs",
-                     *kQuads = "tenc.quads";  // module flags
+                     *kQuads = "tenc.quads", *kPrefetches = "tenc.prefetches-writes";  // module flags
 
 /// AVX-512 with what the code generator relies on: masks on all element widths. LLVM's lists of what processors have
 /// leave out what follows from the rest, as avx512f does.
@@ -56,8 +57,9 @@ bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
 }
 
 VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)>& has) {
-  if (!hasWideVectors(has)) return {32, 32};
-  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16"), has("avx512vnni")};
+  const bool prefetches = has("prfchw");
+  if (!hasWideVectors(has)) return {32, 32, false, false, prefetches};
+  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16"), has("avx512vnni"), prefetches};
 }
 
 /// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
@@ -73,10 +75,18 @@ Processor findHost() {
   Processor t;
   t.cpu = llvm::sys::getHostCPUName().str();
   auto features = llvm::sys::getHostCPUFeatures();
+  // Only what differs from other processors of the name: LLVM follows each feature that it is told to all that the
+  // feature implies, for every machine and every subtarget. LLVM's lists leave out avx512f (hasWideVectors).
+  llvm::SmallVector<llvm::StringRef, 64> usual;
+  if (llvm::X86::parseArchX86(t.cpu, /*Only64Bit=*/true) != llvm::X86::CK_None)
+    llvm::X86::getFeaturesForCPU(t.cpu, usual);
+  llvm::StringSet<> known;
+  for (const llvm::StringRef f : usual) known.insert(f);
   for (const auto& f : features) {
+    if (f.second && isSelected(f.first())) t.needed.push_back(f.first().str());
+    if (f.second == known.contains(f.first()) && f.first() != "avx512f") continue;
     if (!t.features.empty()) t.features += ',';
     t.features += (f.second ? "+" : "-") + f.first().str();
-    if (f.second && isSelected(f.first())) t.needed.push_back(f.first().str());
   }
   std::sort(t.needed.begin(), t.needed.end());
   t.vectors = unitOf(t.cpu, [&](llvm::StringRef name) { return features.lookup(name); });
@@ -124,7 +134,8 @@ VectorUnit vectorUnit(const llvm::Module& module) {
     auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(name));
     return flag == nullptr ? otherwise : static_cast<int>(flag->getZExtValue());
   };
-  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0, number(kQuads, 0) != 0};
+  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0, number(kQuads, 0) != 0,
+          number(kPrefetches, 0) != 0};
 }
 
 Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
@@ -134,6 +145,7 @@ Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vec
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only operations that are marked are contracted
   options.GuaranteedTailCallOpt = false;
+  options.DisableIntegratedAS = true;  // text in modules is printed as it is; there is none in what becomes objects
   options.FunctionSections = options.DataSections = true;  // so that kernels can be cut out and kept one by one
   machine_.reset(static_cast<llvm::LLVMTargetMachine*>(
       code->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
@@ -151,6 +163,7 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   m->addModuleFlag(llvm::Module::Error, kPathBytes, static_cast<uint32_t>(vectors_.pathBytes));
   m->addModuleFlag(llvm::Module::Error, kPairs, vectors_.pairs ? 1U : 0U);
   m->addModuleFlag(llvm::Module::Error, kQuads, vectors_.quads ? 1U : 0U);
+  m->addModuleFlag(llvm::Module::Error, kPrefetches, vectors_.prefetchesWrites ? 1U : 0U);
   return m;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/AssembledFunction.h"
 #include "codegen/cpu/Schedule.h"
 
 namespace llvm {
@@ -21,6 +22,7 @@ struct KernelToEmit {
   Level level;
   bool contract;  ///< mul and add of the kernel may be fused
   llvm::TargetMachine& machine;
+  AssembledForm assembled = AssembledForm::Code;
 };
 
 /// Returns what is not supported, or "".

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/Cost.h"
+#include "codegen/cpu/ProductTiles.h"
 #include "codegen/cpu/Schedule.h"
 #include "ir/SmallProducts.h"
 
@@ -293,6 +294,17 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
   return s;
 }
 
+/// What quick code of the epilogue and of packing takes longer than full code, a run: measured, about 8 units and twice
+/// the work for each vector of one, 8 for each of the other.
+double quickLoss(const Kernel& kernel, const TiledProduct& t) {
+  const Product& p = kernel.product;
+  const auto vectors = static_cast<double>((p.n + t.lanes - 1) / t.lanes);
+  const double stores =
+      t.sums.direct ? 0 : static_cast<double>(p.m) * vectors * (8 + 2 * stageCost(kernel, p.epilogue));
+  const double packs = t.pack == PackB::None ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;
+  return static_cast<double>(elements(p.batch)) * (stores + packs);
+}
+
 Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level) {
   const Product& p = kernel.product;
   constexpr int64_t kLeastMirrored = 3;  // panels: of fewer most tiles meet the diagonal
@@ -312,6 +324,9 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   cutDepth(t, p);
   t.mirrored = p.mirrored && !t.split() && level == Level::Full && t.vectors.count >= kLeastMirrored;
   t.sums = storeOf(kernel, t, level);
+  t.prefetchesC = t.sums.direct && level == Level::Full;
+  t.assembled = hasAssembledTiles(kernel, t, workers.vectors);
+  t.quickLoss = quickLoss(kernel, t);
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
   // The packed panel, the tile, and the turned tile.

@@ -89,8 +89,9 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
 
 CodeKind codeKind(const Schedule& schedule) {
   if (schedule.level == Level::Quick) return CodeKind::Quick;
-  const bool product = std::holds_alternative<TiledProduct>(schedule.form) ||
-                       std::holds_alternative<DepthwiseConvolution>(schedule.form);
+  const auto* tiled = std::get_if<TiledProduct>(&schedule.form);
+  if (tiled != nullptr && tiled->quickAround) return CodeKind::Quick;
+  const bool product = tiled != nullptr || std::holds_alternative<DepthwiseConvolution>(schedule.form);
   return product ? CodeKind::Products : CodeKind::Loops;
 }
 

@@ -127,9 +127,9 @@ void TensorLoopEmitter::constant(const ir::Op& op) {
 llvm::Function* TensorLoopEmitter::functionOf(size_t part) {
   if (functions_[part] != nullptr) return functions_[part];
   const std::string name = kernel_.name + ".part" + std::to_string(part);
-  error_ =
-      emitKernel({kernel_.kernel.parts[part], kernel_.module, name, kernel_.level, kernel_.contract, kernel_.machine},
-                 loop_.parts[part]);
+  error_ = emitKernel({kernel_.kernel.parts[part], kernel_.module, name, kernel_.level, kernel_.contract,
+                       kernel_.machine, AssembledForm::None},
+                      loop_.parts[part]);
   if (!error_.empty()) return nullptr;
   llvm::Function* f = kernel_.module.getFunction(name);
   f->setLinkage(llvm::GlobalValue::InternalLinkage);

@@ -9,6 +9,7 @@
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmTiles.h"
 #include "codegen/cpu/KernelEmitters.h"
+#include "codegen/cpu/TileCode.h"
 #include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
@@ -23,9 +24,11 @@ class TiledProductEmitter : ProductEmitter {
   TiledProductEmitter(const KernelToEmit& k, const TiledProduct& plan)
       : ProductEmitter(k.kernel.product, k.module, k.name, plan.lanes),
         plan_(plan),
+        assembled_(k.assembled),
         rim_(GemmRim::of(k.kernel.product, plan, k.level)),
         epilogue_(k.kernel, k.module, k.name + ".epilogue", plan.lanes, k.level),
-        tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.rowOfSums(), k.level) {
+        tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.rowOfSums(), k.level,
+               k.assembled) {
     if (plan.sums.turned) epilogue_.turn();
     if (plan.mirrored) epilogue_.takeAnyColumns();
   }
@@ -61,6 +64,7 @@ class TiledProductEmitter : ProductEmitter {
 
  private:
   const TiledProduct& plan_;
+  const AssembledForm assembled_;
   GemmRim rim_;
   GemmEpilogue epilogue_;
   GemmTiles tiles_;
@@ -150,6 +154,12 @@ class TiledProductEmitter : ProductEmitter {
     Function* f = createLocalFunction(m_, name, {pointer_, pointer_, i64_, i64_, i64_, i64_, i64_}, 0);
     setCodeAttributes(*f);
     leaveAsItIs(*f);
+    if (assembled_ != AssembledForm::None) {
+      const VectorForm form = {static_cast<int>(n * size_), static_cast<int>(size_)};
+      assembleFunction(*f, assembled_, form, assembleTurn);
+      b_.restoreIP(saved);
+      return f;
+    }
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
     const int64_t together = stripOf(size_);
     auto bytesOf = [&](Val elements) { return b_.CreateMul(elements, int64(size_)); };

@@ -9,8 +9,9 @@ struct VectorUnit {
   /// What one operation takes in a cycle: half a register on Zen 4, whose loads so keep up with its arithmetic; a
   /// whole one elsewhere.
   int pathBytes = 32;
-  bool pairs = false;  ///< multiplies pairs of bf16 and adds both to an f32 (AVX512-BF16)
-  bool quads = false;  ///< multiplies four bytes, of u8 and of i8, and adds all to an i32 (AVX512-VNNI)
+  bool pairs = false;             ///< multiplies pairs of bf16 and adds both to an f32 (AVX512-BF16)
+  bool quads = false;             ///< multiplies four bytes, of u8 and of i8, and adds all to an i32 (AVX512-VNNI)
+  bool prefetchesWrites = false;  ///< has an instruction for lines that are to be written (PRFCHW)
 };
 
 }  // namespace tenc::codegen::cpu

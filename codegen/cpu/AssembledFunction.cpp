@@ -1,0 +1,31 @@
+#include "codegen/cpu/AssembledFunction.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+
+namespace tenc::codegen::cpu {
+
+void assembleFunction(llvm::Function& f, AssembledForm form, VectorForm vectors,
+                      const std::function<void(Assembler&)>& write) {
+  const bool isListed = form == AssembledForm::Listing;
+  Assembler assembler(vectors, isListed, f.getName().str());
+  write(assembler);
+  llvm::LLVMContext& context = f.getContext();
+  f.setAlignment(llvm::Align(64));
+  f.addFnAttr(llvm::Attribute::OptimizeNone);
+  // LLVM hands on what stands in front of a body as it is. The body is never reached.
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", &f));
+  if (isListed) {
+    f.addFnAttr(llvm::Attribute::Naked);
+    std::string text;  // that begins behind a tabulator
+    for (const char c : assembler.text().substr(1)) text += c == '$' ? std::string("$$") : std::string(1, c);
+    auto* none = llvm::FunctionType::get(b.getVoidTy(), false);
+    b.CreateCall(none, llvm::InlineAsm::get(none, text, "", /*hasSideEffects=*/true));
+  } else {
+    f.setPrologueData(llvm::ConstantDataArray::getString(context, assembler.code(), /*AddNull=*/false));
+  }
+  b.CreateUnreachable();
+}
+
+}  // namespace tenc::codegen::cpu

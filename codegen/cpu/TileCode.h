@@ -1,0 +1,54 @@
+// The microkernel of a product as machine code: the loops of GemmTiles.h for floats, which need no code generator. Sums
+// stand in registers, operations in the order of the terms.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/Assembler.h"
+
+namespace tenc::codegen::cpu {
+
+/// What code of a tile is made of. Distances are in bytes. Its arguments are those of GemmTiles::of.
+struct TileCode {
+  VectorForm form;
+  int64_t height, width;  ///< rows, vectors
+  int tail = 0;           ///< columns of the last vector in C, and in B unless that is packed; 0: all
+  bool masksB = false, masksC = false;
+
+  /// A loop of the sum. Its trips are `trips`, or from argument number `first` to the next one.
+  struct Loop {
+    int64_t trips, stepA, stepB;
+    std::optional<int> first;
+    bool countIsArgument = false;  ///< `first` is the number of trips
+    bool mayBeNone = false;
+  };
+  std::vector<Loop> loops;  ///< from the outermost one
+  int64_t rowOfA, rowOfC;
+  std::vector<int64_t> columnsOfB;   ///< of each vector
+  std::optional<int64_t> prefetchB;  ///< how far behind the row of B at hand
+  bool prefetchC = false, addsToC = false;
+  bool prefetchesWrites = true;  ///< the processor has an instruction for what is to be written
+
+  /// Rows that are places of a convolution: the last argument says where the first one is. At trip k of the innermost
+  /// loop a row meets element place * stride + k * dilation - lo, if there is one.
+  struct Places {
+    int64_t stride, lo, dilation, extent;
+    std::vector<bool> mayMiss;  ///< of each row
+  };
+  std::optional<Places> places;
+  int arguments = 0;  ///< numbers behind the three addresses
+};
+
+/// Whether registers and distances suffice.
+bool isAssembled(const TileCode& tile);
+/// The function; `isAssembled(tile)`.
+void assembleTile(Assembler& to, const TileCode& tile);
+
+/// void turn(sums, turned, i0, i1, vectors, ld, rows): turned[column][row] from sums[row][column], for rows [i0, i1),
+/// rounded up to `stripOf` elements, and so many vectors of columns. Rows are `ld` elements apart, columns `rows` where
+/// they are turned.
+void assembleTurn(Assembler& to);
+
+}  // namespace tenc::codegen::cpu
