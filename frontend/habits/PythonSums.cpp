@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
@@ -261,12 +262,20 @@ bool namesSum(std::string_view text) {
 }
 bool isNamedSum(const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == kSum; }
 bool isSum(const ast::Expr& e) { return e.kind == ExprKind::Call && isNamedSum(*e.args[0]); }
+
+bool isForeignImport(const ast::Stmt& s) {
+  std::string path;
+  for (const ast::Name& part : s.path) path += (path.empty() ? "" : ".") + part.text;
+  return s.kind == StmtKind::Import && syntax::importedInstead(path, {}).has_value();
+}
 }  // namespace
 
 bool hidesSum(const ast::File& file, const SourceManager& sources) {
   bool unreadImport = false, unread = file.lost.contains("sum"), read = false;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
+    // An import's edit, which tells `sum` from `np.sum`, may wait for what is unread.
+    unreadImport = unreadImport || (isForeignImport(s) && hasUnread(file));
     if (s.kind != StmtKind::Error || !s.span.valid()) return;
     const std::string_view text = sources.text(s.span);
     unreadImport = unreadImport || text.starts_with("import ") || text.starts_with("from ");
@@ -281,12 +290,6 @@ bool hidesSum(const ast::File& file, const SourceManager& sources) {
 }
 
 namespace {
-bool isForeignImport(const ast::Stmt& s) {
-  std::string path;
-  for (const ast::Name& part : s.path) path += (path.empty() ? "" : ".") + part.text;
-  return s.kind == StmtKind::Import && syntax::importedInstead(path, {}).has_value();
-}
-
 /// Whether a statement makes `sum` another function.
 bool bindsSum(const ast::Stmt& s) {
   return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") ||
