@@ -169,8 +169,8 @@ bool usesKeyTwice(const ast::File& file) {
     found = found || ++uses[{path, bound ? bound : fn}] > 1;
     const ast::Stmt* loop = statementAround(file, e.span, {StmtKind::For, StmtKind::While});
     const ast::Stmt* s = placeIn(file, e.span).statement;
-    const bool renews =
-        loop && ((bound && holds(loop->span, bound->span)) || (s && assignedBy(*s).contains(root->text)));
+    const bool own = s && (assignedBy(*s).contains(root->text) || boundBy(*s).contains(root->text));
+    const bool renews = loop && ((bound && holds(loop->span, bound->span)) || own);
     found = found || (loop && !renews && key.kind == ExprKind::Name);
     return true;
   };
