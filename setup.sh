@@ -8,7 +8,7 @@ packages=(
   clang-19 lld-19 llvm-19-dev llvm-19-tools libclang-rt-19-dev clang-format-19 clang-tidy-19 libclang-19-dev
   antlr4 libantlr4-runtime-dev
   ccache cmake ninja-build
-  libpng-dev libhwy-dev libjemalloc-dev libopenblas-serial-dev libgfortran-12-dev libgtest-dev libedit-dev libbsd-dev libmd-dev libncurses-dev zlib1g-dev libzstd-dev libxml2-dev
+  libpng-dev libhwy-dev libxbyak-dev libjemalloc-dev libopenblas-serial-dev libgfortran-12-dev libgtest-dev libedit-dev libbsd-dev libmd-dev libncurses-dev zlib1g-dev libzstd-dev libxml2-dev
   python3 python3-numpy python3-markdown python3-pygments
 )
 

@@ -6,11 +6,9 @@
 
 namespace tenc::codegen::cpu {
 
-void assembleFunction(llvm::Function& f, AssembledForm form, VectorForm vectors,
-                      const std::function<void(Assembler&)>& write) {
+void giveCode(llvm::Function& f, AssembledForm form, const std::function<MachineCode(std::string_view)>& assembled) {
   const bool isListed = form == AssembledForm::Listing;
-  Assembler assembler(vectors, isListed, f.getName().str());
-  write(assembler);
+  const MachineCode code = assembled(isListed ? std::string_view(f.getName()) : std::string_view());
   llvm::LLVMContext& context = f.getContext();
   f.setAlignment(llvm::Align(64));
   f.addFnAttr(llvm::Attribute::OptimizeNone);
@@ -19,11 +17,11 @@ void assembleFunction(llvm::Function& f, AssembledForm form, VectorForm vectors,
   if (isListed) {
     f.addFnAttr(llvm::Attribute::Naked);
     std::string text;  // that begins behind a tabulator
-    for (const char c : assembler.text().substr(1)) text += c == '$' ? std::string("$$") : std::string(1, c);
+    for (const char c : code.listing.substr(1)) text += c == '$' ? std::string("$$") : std::string(1, c);
     auto* none = llvm::FunctionType::get(b.getVoidTy(), false);
     b.CreateCall(none, llvm::InlineAsm::get(none, text, "", /*hasSideEffects=*/true));
   } else {
-    f.setPrologueData(llvm::ConstantDataArray::getString(context, assembler.code(), /*AddNull=*/false));
+    f.setPrologueData(llvm::ConstantDataArray::getString(context, code.bytes, /*AddNull=*/false));
   }
   b.CreateUnreachable();
 }

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
-#include "codegen/cpu/Assembler.h"
+#include "codegen/cpu/MachineCode.h"
 
 namespace tenc::codegen::cpu {
 
@@ -16,9 +17,8 @@ enum class AssembledForm : uint8_t {
   None      ///< nothing is assembled: LLVM sees the IR of all
 };
 
-/// Gives a function without body what `write` assembles; `form` is not None. Arguments arrive and registers are kept as
-/// in C.
-void assembleFunction(llvm::Function& f, AssembledForm form, VectorForm vectors,
-                      const std::function<void(Assembler&)>& write);
+/// Gives a function without body what `assembled` makes for a listing of a name, or for none; `form` is not None.
+/// Arguments arrive and registers are kept as in C.
+void giveCode(llvm::Function& f, AssembledForm form, const std::function<MachineCode(std::string_view)>& assembled);
 
 }  // namespace tenc::codegen::cpu

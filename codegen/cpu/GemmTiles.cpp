@@ -404,7 +404,7 @@ Function* GemmTiles::of(Tile t) {
     TileCode code =
         tileCode(p_, plan_, height, width, tail, rowStride_, atPlaces ? rowsThatMayMiss(t) : std::vector<bool>());
     code.prefetchesWrites = vectorUnit(m_).prefetchesWrites;
-    assembleFunction(*f, form_, code.form, [&](Assembler& to) { assembleTile(to, code); });
+    giveCode(*f, form_, [&](std::string_view listed) { return assembledTile(code, listed); });
     return f;
   }
   auto* entry = BasicBlock::Create(c_, "entry", f);

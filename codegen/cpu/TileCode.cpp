@@ -1,33 +1,207 @@
 #include "codegen/cpu/TileCode.h"
 
+#include <xbyak/xbyak.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 namespace tenc::codegen::cpu {
 namespace {
 
-/// What loops count and step: in a register, or in the function's frame where there are too many.
-using Place = std::variant<Gpr, Mem>;
+using Xbyak::Address;
+using Xbyak::Label;
+using Xbyak::Reg64;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
 
-class TileAssembler {
+/// Code is copied to where it runs: the memory that it is written to need not be executable.
+struct WritableMemory : Xbyak::Allocator {
+  bool useProtect() const override { return false; }
+};
+
+/// Xbyak's instructions, each with a line of a listing, if one is asked for. LLVM's disassembler would make one of the
+/// bytes, but its tables are 2.5 MB. cpu_tile_code_test runs what LLVM's assembler makes of listings.
+class ListedAssembler : WritableMemory, public Xbyak::CodeGenerator {
  public:
-  TileAssembler(Assembler& to, const TileCode& tile) : a_(to), t_(tile), levels_(tile.loops.size()) {}
+  ListedAssembler(VectorForm form, std::string_view listed)
+      : CodeGenerator(Xbyak::DEFAULT_MAX_CODE_SIZE, Xbyak::AutoGrow, this), form_(form), name_(listed) {}
 
-  void run() {
+ protected:
+#define TENC_LISTED(instruction)           \
+  template <typename... Operands>          \
+  void instruction(const Operands&... o) { \
+    CodeGenerator::instruction(o...);      \
+    line(#instruction, o...);              \
+  }
+  // clang-format off
+  TENC_LISTED(mov) TENC_LISTED(lea) TENC_LISTED(push) TENC_LISTED(pop)
+  TENC_LISTED(add) TENC_LISTED(sub) TENC_LISTED(imul) TENC_LISTED(dec) TENC_LISTED(cmp)
+  TENC_LISTED(jnz) TENC_LISTED(jg) TENC_LISTED(ret) TENC_LISTED(prefetcht0) TENC_LISTED(prefetchw)
+  TENC_LISTED(kmovw) TENC_LISTED(vzeroupper) TENC_LISTED(vxorps)
+  TENC_LISTED(vmovups) TENC_LISTED(vmovupd) TENC_LISTED(vmaskmovps) TENC_LISTED(vmaskmovpd)
+  TENC_LISTED(vbroadcastss) TENC_LISTED(vbroadcastsd) TENC_LISTED(vfmadd231ps) TENC_LISTED(vfmadd231pd)
+  TENC_LISTED(vunpcklps) TENC_LISTED(vunpckhps) TENC_LISTED(vunpcklpd) TENC_LISTED(vunpckhpd)
+  TENC_LISTED(vextractf128) TENC_LISTED(vextractf32x4)
+  // clang-format on
+#undef TENC_LISTED
+      // Jumps further on, whose distance is not known yet.
+      void jle(const Label& to) {
+    CodeGenerator::jle(to, T_NEAR);
+    line("jle", to);
+  }
+  void jae(const Label& to) {
+    CodeGenerator::jae(to, T_NEAR);
+    line("jae", to);
+  }
+  void align(size_t bytes) {
+    CodeGenerator::align(bytes);
+    line(".balign", std::to_string(bytes));
+  }
+  void L(Label& label) {
+    CodeGenerator::L(label);
+    if (isListed()) listing_ += shown(label) + ":\n";
+  }
+  void bytes(int value, int count) {
+    for (int i = 0; i < count; ++i) db(value);
+    if (count > 0) line(".fill", std::to_string(count) + ", 1, " + std::to_string(value));
+  }
+  /// Nothing more follows.
+  MachineCode complete() {
+    ready();
+    return {std::string(getCode<const char*>(), getSize()), std::move(listing_)};
+  }
+
+  const VectorForm form_;
+
+ private:
+  bool isListed() const { return !name_.empty(); }
+  /// Operands in the order of the listing: from the last one.
+  template <typename... Operands>
+  void line(std::string_view instruction, const Operands&... operands) {
+    if (!isListed()) return;
+    std::string text;
+    bool isNumber = false;  // of 8 bytes, in memory
+    const auto put = [&](const auto& o) {
+      text.insert(0, (text.empty() ? "" : ", "));
+      text.insert(0, shown(o));
+      if constexpr (std::is_same_v<std::decay_t<decltype(o)>, Address>) isNumber = isNumber || o.getBit() == 64;
+    };
+    (put(operands), ...);
+    listing_ += '\t';
+    listing_ += instruction;
+    if (isNumber) listing_ += 'q';
+    if (!text.empty()) listing_ += '\t';
+    listing_ += text + '\n';
+  }
+  static std::string shown(std::string_view s) { return std::string(s); }
+  static std::string shown(int64_t value) { return "$" + std::to_string(value); }
+  std::string shown(const Label& label) const { return ".L" + name_ + "." + std::to_string(label.getId()); }
+  static std::string masked(const Xbyak::Operand& o) {
+    if (o.getOpmaskIdx() == 0) return {};
+    return " {%k" + std::to_string(o.getOpmaskIdx()) + "}" + (o.hasZero() ? " {z}" : "");
+  }
+  static std::string shown(const Xbyak::Reg& r) { return std::string("%") + r.toString() + masked(r); }
+  std::string shown(const Address& a) const {
+    if (a.getLabel() != nullptr) return shown(*a.getLabel()) + "(%rip)";
+    const auto distance = static_cast<int64_t>(a.getDisp());
+    return (distance != 0 ? std::to_string(distance) : "") + "(" + shown(a.getRegExp().getBase()) + ")" +
+           (a.isBroadcast() ? "{1to" + std::to_string(form_.registerBytes / form_.elementBytes) + "}" : "") + masked(a);
+  }
+
+  const std::string name_;
+  std::string listing_;
+};
+
+/// Instructions whose names depend on the form of vectors. Vector registers go by number.
+class VectorAssembler : public ListedAssembler {
+ public:
+  using ListedAssembler::ListedAssembler;
+
+ protected:
+  bool isDouble() const { return form_.elementBytes == 8; }
+  bool hasMasks() const { return form_.registerBytes == 64; }
+  Ymm vec(int n) const { return hasMasks() ? Ymm(Zmm(n)) : Ymm(n); }
+  static Address at(const Reg64& base, int64_t offset) { return Xbyak::util::ptr[base + static_cast<size_t>(offset)]; }
+
+  void load(int to, const Address& from) { isDouble() ? vmovupd(vec(to), from) : vmovups(vec(to), from); }
+  void store(const Address& to, int from) { isDouble() ? vmovupd(to, vec(from)) : vmovups(to, vec(from)); }
+  void broadcast(int to, const Address& from) {
+    isDouble() ? vbroadcastsd(vec(to), from) : vbroadcastss(vec(to), from);
+  }
+  /// sum += x * y, rounded once.
+  template <typename RegisterOrMemory>
+  void multiplyAdd(int sum, int x, const RegisterOrMemory& y) {
+    isDouble() ? vfmadd231pd(vec(sum), vec(x), y) : vfmadd231ps(vec(sum), vec(x), y);
+  }
+
+  /// Selects the first lanes for what follows, by mask register 1 or vector register `mask`.
+  void selectLanes(int lanes, int mask) {
+    if (hasMasks()) {
+      mov(eax, (1U << lanes) - 1);
+      return kmovw(k1, eax);
+    }
+    selected_ = lanes;
+    mask_ = mask;
+    vmovups(vec(mask), ptr[rip + lanes_]);
+  }
+  void loadSelected(int to, const Address& from) {
+    if (hasMasks())
+      isDouble() ? vmovupd(vec(to) | k1 | T_z, from) : vmovups(vec(to) | k1 | T_z, from);
+    else
+      isDouble() ? vmaskmovpd(vec(to), vec(mask_), from) : vmaskmovps(vec(to), vec(mask_), from);
+  }
+  void storeSelected(const Address& to, int from) {
+    if (hasMasks())
+      isDouble() ? vmovupd(to | k1, vec(from)) : vmovups(to | k1, vec(from));
+    else
+      isDouble() ? vmaskmovpd(to, vec(mask_), vec(from)) : vmaskmovps(to, vec(mask_), vec(from));
+  }
+
+  /// Back to the caller, with the upper halves of vector registers cleared. The code is complete.
+  MachineCode leave() {
+    vzeroupper();
+    ret();
+    if (selected_ > 0) {
+      align(static_cast<size_t>(form_.registerBytes));
+      L(lanes_);
+      bytes(0xFF, selected_ * form_.elementBytes);
+      bytes(0, form_.registerBytes - selected_ * form_.elementBytes);
+    }
+    return complete();
+  }
+
+ private:
+  int selected_ = 0, mask_ = -1;  ///< lanes that a vector register selects, and that register
+  Label lanes_;                   ///< behind the code, for that register
+};
+
+/// What loops count and step: in a register, or in the function's frame where there are too many.
+using Place = std::variant<Reg64, Address>;
+
+class TileAssembler : VectorAssembler {
+ public:
+  TileAssembler(const TileCode& tile, std::string_view listed)
+      : VectorAssembler(tile.form, listed), t_(tile), levels_(tile.loops.size()) {}
+
+  MachineCode run() {
     allocate();
     begin();
-    const int64_t sums = t_.height * t_.width;
-    for (int64_t n = 0; n < sums; ++n) {
-      if (t_.addsToC)
-        a_.load(static_cast<int>(n), sumAt(Gpr::Rdx, n));
-      else
-        a_.clear(static_cast<int>(n));
+    const int sums = narrow(t_.height * t_.width);
+    for (int n = 0; n < sums; ++n) {
+      if (t_.addsToC) {
+        load(n, sumAt(n));
+      } else {
+        const Xbyak::Xmm sum(n);
+        vxorps(sum, sum, sum);
+      }
     }
     loop(0);
-    store();
-    end();
+    storeSums();
+    return end();
   }
 
   static int registersFor(const TileCode& t) {
@@ -40,23 +214,24 @@ class TileAssembler {
     Place a, b, count;
     std::optional<Place> trips, offsetA, offsetB;  ///< of a loop whose trips are arguments
   };
-  static constexpr Gpr kA = Gpr::Rdi, kB = Gpr::Rsi, kC = Gpr::Rdx, kScratch = Gpr::Rax;
-  static constexpr std::array kFree = {Gpr::Rcx, Gpr::R8,  Gpr::R9,  Gpr::R10, Gpr::R11, Gpr::Rbx,
-                                       Gpr::Rbp, Gpr::R12, Gpr::R13, Gpr::R14, Gpr::R15};
+  static constexpr Reg64 kA = Xbyak::util::rdi, kB = Xbyak::util::rsi, kC = Xbyak::util::rdx,
+                         kScratch = Xbyak::util::rax;
+  static constexpr std::array kFree = {Xbyak::util::rcx, Xbyak::util::r8,  Xbyak::util::r9,  Xbyak::util::r10,
+                                       Xbyak::util::r11, Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
+                                       Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
   static constexpr size_t kKept = 5;  ///< from here on they are the caller's
 
-  Assembler& a_;
   const TileCode& t_;
   std::vector<Level> levels_;
   Place met_, firstMet_;  ///< the element that row 0 meets, and at trip 0
   size_t used_ = 0;
-  int32_t frame_ = 0;
-  std::vector<Mem> numbers_;
+  int frame_ = 0;
+  std::vector<Address> numbers_;
 
   bool isLast(size_t level) const { return level + 1 == levels_.size(); }
-  Mem slot() {
+  Address slot() {
     frame_ += 8;
-    return {Gpr::Rsp, frame_ - 8};
+    return qword[rsp + (frame_ - 8)];
   }
   Place fresh() { return used_ < kFree.size() ? Place(kFree[used_++]) : Place(slot()); }
 
@@ -81,89 +256,75 @@ class TileAssembler {
 
   void begin() {
     const size_t kept = used_ > kKept ? used_ - kKept : 0;
-    for (size_t r = 0; r < kept; ++r) a_.push(kFree[kKept + r]);
-    if (frame_ > 0) a_.subtract(Gpr::Rsp, frame_);
+    for (size_t r = 0; r < kept; ++r) push(kFree[kKept + r]);
+    if (frame_ > 0) sub(rsp, frame_);
     // Numbers go to the frame, those of registers first, before their registers are used for others.
-    constexpr std::array kNumbers = {Gpr::Rcx, Gpr::R8, Gpr::R9};
-    for (size_t n = 0; n < numbers_.size() && n < kNumbers.size(); ++n) a_.store(numbers_[n], kNumbers[n]);
+    constexpr std::array kNumbers = {Xbyak::util::rcx, Xbyak::util::r8, Xbyak::util::r9};
+    for (size_t n = 0; n < numbers_.size() && n < kNumbers.size(); ++n) mov(numbers_[n], kNumbers[n]);
     for (size_t n = kNumbers.size(); n < numbers_.size(); ++n) {
       const size_t above = kept + 1 + n - kNumbers.size();  // the return address is one
-      a_.load(kScratch, {Gpr::Rsp, frame_ + static_cast<int32_t>(8 * above)});
-      a_.store(numbers_[n], kScratch);
+      mov(kScratch, qword[rsp + (static_cast<size_t>(frame_) + 8 * above)]);
+      mov(numbers_[n], kScratch);
     }
-    if (t_.prefetchC) {
-      for (int64_t n = 0; n < t_.height * t_.width; ++n) a_.prefetch(sumAt(kC, n), t_.prefetchesWrites);
-    }
-    if (t_.masksB) a_.selectLanes(t_.tail, registersFor(t_) - 1);
+    for (int n = 0; t_.prefetchC && n < t_.height * t_.width; ++n)
+      t_.prefetchesWrites ? prefetchw(sumAt(n)) : prefetcht0(sumAt(n));
+    if (t_.masksB) selectLanes(t_.tail, registersFor(t_) - 1);
     for (size_t l = 0; l < levels_.size(); ++l) {
       const TileCode::Loop& loop = t_.loops[l];
       if (!loop.first) continue;
       const auto first = static_cast<size_t>(*loop.first);
       if (loop.countIsArgument) {
-        a_.load(kScratch, numbers_[first]);
-        set(*levels_[l].trips, kScratch);
+        mov(kScratch, numbers_[first]);
+        set(*levels_[l].trips);
         continue;
       }
-      a_.load(kScratch, numbers_[first + 1]);
-      a_.subtract(kScratch, numbers_[first]);
-      set(*levels_[l].trips, kScratch);
-      a_.load(kScratch, numbers_[first]);
-      a_.multiply(kScratch, kScratch, narrow(loop.stepA));
-      set(*levels_[l].offsetA, kScratch);
-      a_.load(kScratch, numbers_[first]);
-      a_.multiply(kScratch, kScratch, narrow(loop.stepB));
-      set(*levels_[l].offsetB, kScratch);
+      mov(kScratch, numbers_[first + 1]);
+      sub(kScratch, numbers_[first]);
+      set(*levels_[l].trips);
+      mov(kScratch, numbers_[first]);
+      imul(kScratch, kScratch, narrow(loop.stepA));
+      set(*levels_[l].offsetA);
+      mov(kScratch, numbers_[first]);
+      imul(kScratch, kScratch, narrow(loop.stepB));
+      set(*levels_[l].offsetB);
     }
     if (t_.places) {
-      a_.load(kScratch, numbers_.back());
-      a_.multiply(kScratch, kScratch, narrow(t_.places->stride));
-      a_.add(kScratch, narrow(-t_.places->lo));
-      set(firstMet_, kScratch);
+      mov(kScratch, numbers_.back());
+      imul(kScratch, kScratch, narrow(t_.places->stride));
+      add(kScratch, narrow(-t_.places->lo));
+      set(firstMet_);
     }
   }
 
-  void end() {
-    if (frame_ > 0) a_.add(Gpr::Rsp, frame_);
-    for (size_t r = used_; r > kKept; --r) a_.pop(kFree[r - 1]);
-    a_.leave();
+  MachineCode end() {
+    if (frame_ > 0) add(rsp, frame_);
+    for (size_t r = used_; r > kKept; --r) pop(kFree[r - 1]);
+    return leave();
   }
 
-  static int32_t narrow(int64_t v) { return static_cast<int32_t>(v); }
-  void set(Place to, Gpr from) {
-    if (const auto* r = std::get_if<Gpr>(&to)) {
-      if (*r != from) a_.move(*r, from);
-    } else {
-      a_.store(std::get<Mem>(to), from);
-    }
+  static int narrow(int64_t v) { return static_cast<int>(v); }
+  /// From the scratch register.
+  void set(const Place& to) {
+    std::visit([&](const auto& place) { mov(place, kScratch); }, to);
   }
   /// The value in a register: its own, or that for what is read at once.
-  Gpr get(Place from) {
-    if (const auto* r = std::get_if<Gpr>(&from)) return *r;
-    a_.load(kScratch, std::get<Mem>(from));
+  Reg64 get(const Place& from) {
+    if (const auto* r = std::get_if<Reg64>(&from)) return *r;
+    mov(kScratch, std::get<Address>(from));
     return kScratch;
   }
-  void copy(Place to, Place from, const std::optional<Place>& plus) {
-    const auto* r = std::get_if<Gpr>(&to);
-    const Gpr target = r != nullptr ? *r : kScratch;
-    if (const auto* source = std::get_if<Gpr>(&from))
-      a_.move(target, *source);
-    else
-      a_.load(target, std::get<Mem>(from));
-    if (plus) {
-      if (const auto* more = std::get_if<Gpr>(&*plus))
-        a_.add(target, *more);
-      else
-        a_.add(target, std::get<Mem>(*plus));
-    }
-    if (r == nullptr) a_.store(std::get<Mem>(to), kScratch);
+  void copy(const Place& to, const Place& from, const std::optional<Place>& plus) {
+    const auto* r = std::get_if<Reg64>(&to);
+    const Reg64 target = r != nullptr ? *r : kScratch;
+    std::visit([&](const auto& place) { mov(target, place); }, from);
+    if (plus) std::visit([&](const auto& place) { add(target, place); }, *plus);
+    if (r == nullptr) set(to);
   }
-  void step(Place p, int64_t by) {
-    if (by != 0) std::visit([&](auto at) { a_.add(at, narrow(by)); }, p);
+  void step(const Place& p, int64_t by) {
+    if (by != 0) std::visit([&](const auto& place) { add(place, narrow(by)); }, p);
   }
 
-  Mem sumAt(Gpr c, int64_t n) const {
-    return {c, narrow(n / t_.width * t_.rowOfC + n % t_.width * t_.form.registerBytes)};
-  }
+  Address sumAt(int64_t n) const { return at(kC, n / t_.width * t_.rowOfC + n % t_.width * t_.form.registerBytes); }
 
   /// Trips of loop `level`, whose addresses stand where its first trip begins.
   void loop(size_t level) {
@@ -172,22 +333,22 @@ class TileAssembler {
     if (l.trips)
       copy(l.count, *l.trips, std::nullopt);
     else if (loop.trips != 1)
-      setCount(l.count, loop.trips);
+      std::visit([&](const auto& place) { mov(place, static_cast<uint64_t>(loop.trips)); }, l.count);
     if (level == 0 && l.offsetA) {
       copy(l.a, l.a, l.offsetA);
       copy(l.b, l.b, l.offsetB);
     }
     if (isLast(level) && t_.places) copy(met_, firstMet_, std::nullopt);
-    Assembler::Label head, done;
+    Label head, done;
     if (loop.mayBeNone) {
-      std::visit([&](auto at) { a_.compare(at, 0); }, l.count);
-      a_.jumpIf(Assembler::If::LessOrEqual, done);
+      std::visit([&](const auto& place) { cmp(place, 0); }, l.count);
+      jle(done);
     }
     const bool repeats = l.trips.has_value() || loop.trips != 1;
-    if (repeats && isLast(level)) a_.align(32);
-    if (repeats) a_.bind(head);
+    if (repeats && isLast(level)) align(32);
+    if (repeats) L(head);
     if (isLast(level)) {
-      outerProduct(get(l.a), std::get<Gpr>(l.b));
+      outerProduct(get(l.a), std::get<Reg64>(l.b));
     } else {
       copy(levels_[level + 1].a, l.a, levels_[level + 1].offsetA);
       copy(levels_[level + 1].b, l.b, levels_[level + 1].offsetB);
@@ -197,64 +358,137 @@ class TileAssembler {
       step(l.a, loop.stepA);
       step(l.b, loop.stepB);
       if (isLast(level) && t_.places) step(met_, t_.places->dilation);
-      std::visit([&](auto at) { a_.decrement(at); }, l.count);
-      a_.jumpIf(Assembler::If::NotZero, head);
+      std::visit([&](const auto& place) { dec(place); }, l.count);
+      jnz(head);
     }
-    if (loop.mayBeNone) a_.bind(done);
-  }
-  void setCount(Place count, int64_t trips) {
-    const auto* r = std::get_if<Gpr>(&count);
-    a_.move(r != nullptr ? *r : kScratch, narrow(trips));
-    if (r == nullptr) a_.store(std::get<Mem>(count), kScratch);
+    if (loop.mayBeNone) L(done);
   }
 
   /// sums[i, j] += A[i] * B[j].
-  void outerProduct(Gpr a, Gpr b) {
-    const int64_t height = t_.height, width = t_.width;
-    const int row = static_cast<int>(height * width), x = row + static_cast<int>(width);
-    const auto at = [&](Gpr base, int64_t offset) { return Mem{base, narrow(offset)}; };
-    for (int64_t j = 0; j < width; ++j) {
-      const Mem from = at(b, t_.columnsOfB[static_cast<size_t>(j)]);
+  void outerProduct(const Reg64& a, const Reg64& b) {
+    const int height = narrow(t_.height), width = narrow(t_.width);
+    const int row = height * width, x = row + width;
+    for (int j = 0; j < width; ++j) {
+      const Address from = at(b, t_.columnsOfB[static_cast<size_t>(j)]);
       if (t_.masksB && j + 1 == width)
-        a_.loadSelected(row + static_cast<int>(j), from);
+        loadSelected(row + j, from);
       else
-        a_.load(row + static_cast<int>(j), from);
+        load(row + j, from);
     }
-    for (int64_t j = 0; t_.prefetchB && j < width; ++j)
-      a_.prefetch(at(b, *t_.prefetchB + t_.columnsOfB[static_cast<size_t>(j)]), false);
+    for (int j = 0; t_.prefetchB && j < width; ++j)
+      prefetcht0(at(b, *t_.prefetchB + t_.columnsOfB[static_cast<size_t>(j)]));
     // One vector of B is multiplied by elements of A in memory, where instructions can.
-    const bool fromMemory = width == 1 && t_.form.registerBytes == 64;
-    for (int64_t i = 0; i < height; ++i) {
-      Assembler::Label next;
+    const bool fromMemory = width == 1 && hasMasks();
+    for (int i = 0; i < height; ++i) {
+      Label next;
       const bool mayMiss = t_.places && t_.places->mayMiss[static_cast<size_t>(i)];
       if (mayMiss) {
         const int64_t further = i * t_.places->stride;
-        const Gpr first = get(met_);
-        if (further != 0) a_.address(kScratch, at(first, further));
-        a_.compare(further != 0 ? kScratch : first, narrow(t_.places->extent));
-        a_.jumpIf(Assembler::If::AboveOrEqual, next);
+        const Reg64 first = get(met_);
+        if (further != 0) lea(kScratch, at(first, further));
+        cmp(further != 0 ? kScratch : first, narrow(t_.places->extent));
+        jae(next);
       }
-      const Mem element = at(a, i * t_.rowOfA);
+      const int64_t element = i * t_.rowOfA;
       if (fromMemory) {
-        a_.multiplyAddBroadcast(static_cast<int>(i), row, element);
+        multiplyAdd(i, row, ptr_b[a + static_cast<size_t>(element)]);
       } else {
-        a_.broadcast(x, element);
-        for (int64_t j = 0; j < width; ++j)
-          a_.multiplyAdd(static_cast<int>(i * width + j), row + static_cast<int>(j), x);
+        broadcast(x, at(a, element));
+        for (int j = 0; j < width; ++j) multiplyAdd(i * width + j, row + j, vec(x));
       }
-      if (mayMiss) a_.bind(next);
+      if (mayMiss) L(next);
     }
   }
 
-  void store() {
-    const int64_t sums = t_.height * t_.width;
-    const auto masked = [&](int64_t n) { return t_.masksC && (n + 1) % t_.width == 0; };
-    for (int64_t n = 0; n < sums; ++n)
-      if (!masked(n)) a_.store(sumAt(kC, n), static_cast<int>(n));
+  void storeSums() {
+    const int sums = narrow(t_.height * t_.width);
+    const auto masked = [&](int n) { return t_.masksC && (n + 1) % t_.width == 0; };
+    for (int n = 0; n < sums; ++n)
+      if (!masked(n)) store(sumAt(n), n);
     if (!t_.masksC) return;
-    a_.selectLanes(t_.tail, static_cast<int>(sums));
-    for (int64_t n = 0; n < sums; ++n)
-      if (masked(n)) a_.storeSelected(sumAt(kC, n), static_cast<int>(n));
+    selectLanes(t_.tail, sums);
+    for (int n = 0; n < sums; ++n)
+      if (masked(n)) storeSelected(sumAt(n), n);
+  }
+};
+
+class TurnAssembler : VectorAssembler {
+ public:
+  using VectorAssembler::VectorAssembler;
+
+  MachineCode run() {
+    const Reg64 sums = rdi, turned = rsi, first = rdx, rows = rcx, vectors = r8, row = r9, column = rax, from = r10,
+                to = r11, place = rbx, left = rdx;
+    const int size = form_.elementBytes, together = 16 / size, lanes = form_.registerBytes / size;
+    mov(column, qword[rsp + 8]);
+    push(place);
+    imul(column, column, size);
+    imul(row, row, size);
+    sub(rows, first);
+    mov(from, first);
+    imul(from, row);
+    add(sums, from);
+    imul(first, first, size);
+    add(turned, first);
+    Label nextRows, nextVector, done;
+    cmp(rows, 0);
+    jle(done);
+    L(nextRows);
+    mov(place, sums);
+    mov(to, turned);
+    mov(left, vectors);
+    align(32);
+    L(nextVector);
+    mov(from, place);
+    for (int i = 0; i < together; ++i) {
+      load(i, ptr[from]);
+      add(from, row);
+    }
+    const int columns = interleave(together);
+    for (int lane = 0; lane < lanes; ++lane) {
+      storePart(ptr[to], columns + lane % together, lane / together);
+      add(to, column);
+    }
+    add(place, form_.registerBytes);
+    dec(left);
+    jnz(nextVector);
+    for (int i = 0; i < together; ++i) add(sums, row);
+    add(turned, 16);
+    sub(rows, together);
+    jg(nextRows);
+    L(done);
+    pop(place);
+    return leave();
+  }
+
+ private:
+  /// Each 16 bytes of registers 0, 1, ... are of one row, of as many rows as there are elements in them. Says from
+  /// which register on they are of one column.
+  int interleave(int rows) {
+    if (rows == 2) {
+      vunpcklpd(vec(2), vec(0), vec(1));
+      vunpckhpd(vec(3), vec(0), vec(1));
+      return 2;
+    }
+    // Rows 0 and 1, and 2 and 3, by elements, then both by pairs.
+    for (int i = 0; i < 4; i += 2) {
+      vunpcklps(vec(4 + i), vec(i), vec(i + 1));
+      vunpckhps(vec(5 + i), vec(i), vec(i + 1));
+    }
+    for (int i = 0; i < 4; i += 2) {
+      vunpcklpd(vec(i), vec(4 + i / 2), vec(6 + i / 2));
+      vunpckhpd(vec(i + 1), vec(4 + i / 2), vec(6 + i / 2));
+    }
+    return 0;
+  }
+  /// 16 bytes of a vector.
+  void storePart(const Address& to, int from, int part) {
+    if (part == 0)
+      vmovups(to, Xbyak::Xmm(from));
+    else if (hasMasks())
+      vextractf32x4(to, vec(from), static_cast<uint8_t>(part));
+    else
+      vextractf128(to, vec(from), static_cast<uint8_t>(part));
   }
 };
 
@@ -275,64 +509,7 @@ bool isAssembled(const TileCode& t) {
   return std::all_of(distances.begin(), distances.end(), [](int64_t d) { return -kFarthest < d && d < kFarthest; });
 }
 
-void assembleTile(Assembler& to, const TileCode& tile) { TileAssembler(to, tile).run(); }
-
-void assembleTurn(Assembler& a) {
-  constexpr Gpr kSums = Gpr::Rdi, kTurned = Gpr::Rsi, kFirst = Gpr::Rdx, kRows = Gpr::Rcx, kVectors = Gpr::R8,
-                kRow = Gpr::R9, kColumn = Gpr::Rax, kFrom = Gpr::R10, kTo = Gpr::R11, kAt = Gpr::Rbx, kLeft = Gpr::Rdx;
-  const int size = a.form().elementBytes, together = 16 / size, lanes = a.form().registerBytes / size;
-  a.load(kColumn, {Gpr::Rsp, 8});
-  a.push(kAt);
-  a.multiply(kColumn, kColumn, size);
-  a.multiply(kRow, kRow, size);
-  a.subtract(kRows, kFirst);
-  a.move(kFrom, kFirst);
-  a.multiply(kFrom, kRow);
-  a.add(kSums, kFrom);
-  a.multiply(kFirst, kFirst, size);
-  a.add(kTurned, kFirst);
-  Assembler::Label rows, vectors, done;
-  a.compare(kRows, 0);
-  a.jumpIf(Assembler::If::LessOrEqual, done);
-  a.bind(rows);
-  a.move(kAt, kSums);
-  a.move(kTo, kTurned);
-  a.move(kLeft, kVectors);
-  a.align(32);
-  a.bind(vectors);
-  a.move(kFrom, kAt);
-  for (int i = 0; i < together; ++i) {
-    a.load(i, {kFrom});
-    a.add(kFrom, kRow);
-  }
-  // Rows 0 and 1, and 2 and 3, are interleaved by elements, then both by pairs: each 16 bytes are then of one column.
-  std::vector<int> columns;
-  if (together == 2) {
-    a.interleave(2, 0, 1, 8, false);
-    a.interleave(3, 0, 1, 8, true);
-    columns = {2, 3};
-  } else {
-    a.interleave(4, 0, 1, 4, false);
-    a.interleave(5, 0, 1, 4, true);
-    a.interleave(6, 2, 3, 4, false);
-    a.interleave(7, 2, 3, 4, true);
-    for (int i = 0; i < 4; ++i) a.interleave(i, 4 + i / 2, 6 + i / 2, 8, i % 2 != 0);
-    columns = {0, 1, 2, 3};
-  }
-  for (int lane = 0; lane < lanes; ++lane) {
-    a.storePart({kTo}, columns[static_cast<size_t>(lane % together)], lane / together);
-    a.add(kTo, kColumn);
-  }
-  a.add(kAt, a.form().registerBytes);
-  a.decrement(kLeft);
-  a.jumpIf(Assembler::If::NotZero, vectors);
-  for (int i = 0; i < together; ++i) a.add(kSums, kRow);
-  a.add(kTurned, 16);
-  a.subtract(kRows, together);
-  a.jumpIf(Assembler::If::Greater, rows);
-  a.bind(done);
-  a.pop(kAt);
-  a.leave();
-}
+MachineCode assembledTile(const TileCode& tile, std::string_view listed) { return TileAssembler(tile, listed).run(); }
+MachineCode assembledTurn(VectorForm form, std::string_view listed) { return TurnAssembler(form, listed).run(); }
 
 }  // namespace tenc::codegen::cpu

@@ -1,14 +1,21 @@
 // The microkernel of a product as machine code: the loops of GemmTiles.h for floats, which need no code generator. Sums
-// stand in registers, operations in the order of the terms.
+// stand in registers, operations in the order of the terms. LLVM takes a millisecond and more to select such code and
+// to allocate its registers.
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "codegen/cpu/Assembler.h"
+#include "codegen/cpu/MachineCode.h"
 
 namespace tenc::codegen::cpu {
+
+/// The elements that vectors hold.
+struct VectorForm {
+  int registerBytes;  ///< 32, or 64 with AVX-512
+  int elementBytes;   ///< 4 or 8
+};
 
 /// What code of a tile is made of. Distances are in bytes. Its arguments are those of GemmTiles::of.
 struct TileCode {
@@ -43,12 +50,12 @@ struct TileCode {
 
 /// Whether registers and distances suffice.
 bool isAssembled(const TileCode& tile);
-/// The function; `isAssembled(tile)`.
-void assembleTile(Assembler& to, const TileCode& tile);
+/// The function; `isAssembled(tile)`. With a listing if `listed` is a name for it.
+MachineCode assembledTile(const TileCode& tile, std::string_view listed = {});
 
 /// void turn(sums, turned, i0, i1, vectors, ld, rows): turned[column][row] from sums[row][column], for rows [i0, i1),
 /// rounded up to `stripOf` elements, and so many vectors of columns. Rows are `ld` elements apart, columns `rows` where
 /// they are turned.
-void assembleTurn(Assembler& to);
+MachineCode assembledTurn(VectorForm form, std::string_view listed = {});
 
 }  // namespace tenc::codegen::cpu

@@ -156,7 +156,7 @@ class TiledProductEmitter : ProductEmitter {
     leaveAsItIs(*f);
     if (assembled_ != AssembledForm::None) {
       const VectorForm form = {static_cast<int>(n * size_), static_cast<int>(size_)};
-      assembleFunction(*f, assembled_, form, assembleTurn);
+      giveCode(*f, assembled_, [&](std::string_view listed) { return assembledTurn(form, listed); });
       b_.restoreIP(saved);
       return f;
     }
