@@ -298,7 +298,8 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
 /// the work for each vector of one, 8 for each of the other.
 double quickLoss(const Kernel& kernel, const TiledProduct& t) {
   const Product& p = kernel.product;
-  const auto vectors = static_cast<double>((p.n + t.lanes - 1) / t.lanes);
+  const int64_t wholeVectors = (p.n + t.lanes - 1) / t.lanes;
+  const auto vectors = static_cast<double>(wholeVectors);
   const double stores =
       t.sums.direct ? 0 : static_cast<double>(p.m) * vectors * (8 + 2 * stageCost(kernel, p.epilogue));
   const double packs = t.pack == PackB::None ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;

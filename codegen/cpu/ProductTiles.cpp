@@ -61,7 +61,7 @@ TileCode tileCode(const Product& product, const TiledProduct& plan, int64_t heig
       t.arguments += 2;
     } else if (!mayMiss.empty()) {
       const ir::WindowDim& w = e.window;
-      t.places = TileCode::Places{w.stride, w.lo, w.dilation, w.extent, std::move(mayMiss)};
+      t.places = TileCode::Places{w.stride, w.lo, w.dilation, w.extent, std::exchange(mayMiss, {})};
       ++t.arguments;
     }
   }
