@@ -4,7 +4,6 @@
 #include <cctype>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -228,8 +227,8 @@ class Reader {
         class_.before.push_back(s);
         continue;
       }
-      if (sharesLayer(s)) {
-        why_ = "a layer that is held twice has its weights once in PyTorch; here each would have its own";
+      if (sharesLocal(s)) {
+        why_ = "what has a name and is held twice is one thing in Python; here each holder would have its own";
         return false;
       }
       if (bindsLocal(s)) {
@@ -258,14 +257,20 @@ class Reader {
     const std::string_view value = trimmed(rest.substr(1));
     const bool draws = value.find("rand") != value.npos || mentions(value, "rng") || mentions(value, "generator");
     if (!isValue(value) || mentions(value, "self") || draws || isParameter(name)) return false;
-    return locals_.try_emplace(name, value).second;
+    using Kind = PythonClass::Kind;
+    const Kind kind = kindOfValue(class_, text_, value);
+    const bool written = std::ranges::all_of(value, [](char c) { return !isWordPart(c) || (c >= '0' && c <= '9'); });
+    const bool isNumber = written || (class_.network && (kind == Kind::Size || kind == Kind::Option));
+    return locals_.try_emplace(name, Local{std::string(value), isNumber}).second;
   }
-  /// Whether a layer that a local holds would be two: in Python all that hold it share its weights.
-  bool sharesLayer(std::string_view s) {
-    return std::ranges::any_of(locals_, [&](const auto& local) {
-      const auto& [name, value] = local;
-      const bool layer = class_.network && kindOfValue(class_, text_, value) == PythonClass::Kind::Layer;
-      return layer && mentions(s, name) && !held_.insert(name).second;
+  /// Whether something that a local names would be two: in Python all that hold it share a layer's weights, and see it
+  /// change.
+  bool sharesLocal(std::string_view s) {
+    return std::ranges::any_of(locals_, [&](auto& local) {
+      auto& [name, known] = local;
+      if (known.isNumber || !mentions(s, name)) return false;
+      known.holders += holdersIn(s, name);
+      return known.holders > 1 || !class_.afterwards.empty();  // which is written behind what is made
     });
   }
   bool isParameter(const std::string& name) const { return mentions(class_.made, name); }
@@ -273,7 +278,7 @@ class Reader {
   bool add(PythonClass::Field field) {
     using Kind = PythonClass::Kind;
     const auto local = locals_.find(field.value);
-    const std::string& value = local == locals_.end() ? field.value : local->second;
+    const std::string& value = local == locals_.end() ? field.value : local->second.value;
     if (class_.network && field.kind != Kind::Tensor) field.kind = kindOfValue(class_, text_, value);
     if (field.kind == Kind::Unknown) return false;
     if (field.kind == Kind::Size) {
@@ -374,9 +379,13 @@ class Reader {
   std::string_view text_;
   PythonClass class_;
   size_t begin_ = 0, at_ = 0, own_ = 0;
-  Line last_;                                  ///< that was read
-  std::map<std::string, std::string> locals_;  ///< of `__init__`, and what they are bound to
-  std::set<std::string> held_;                 ///< of these, layers that something holds
+  Line last_;  ///< that was read
+  struct Local {
+    std::string value;
+    bool isNumber = false;
+    int holders = 0;  ///< what may hold the same array or layer
+  };
+  std::map<std::string, Local> locals_;  ///< names that `__init__` binds
   std::string_view why_ =
       "a field gets a layer, a tensor, a number or a text, without calls of the class's own methods";
   std::vector<std::string> notes_;  ///< comments that were read, and are written before what comes next

@@ -1,6 +1,7 @@
 #include "syntax/ForeignClassParts.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace tenc::syntax {
@@ -81,6 +82,50 @@ bool setsField(std::string_view line) {
   if (equals == line.npos) return false;
   return std::ranges::any_of(listed(line.substr(0, equals)),
                              [](std::string_view target) { return trimmed(target).starts_with("self."); });
+}
+
+namespace {
+/// Functions of array libraries whose results are arrays of their own.
+constexpr auto kMakesOwn = std::to_array<std::string_view>(
+    {"abs",   "arange",   "array", "concatenate", "cos", "cumsum",  "dot",  "exp",   "float",     "full", "int",
+     "len",   "linspace", "log",   "matmul",      "max", "maximum", "mean", "min",   "minimum",   "ones", "ones_like",
+     "outer", "sin",      "sqrt",  "stack",       "std", "sum",     "tanh", "zeros", "zeros_like"});
+
+/// The name of the function in whose brackets a place stands, without its path; empty for none.
+std::string_view functionAround(std::string_view line, size_t at) {
+  int depth = 0;
+  while (at > 0) {
+    const char c = line[--at];
+    depth += c == ')' || c == ']' || c == '}' ? 1 : 0;
+    if (c != '(' && c != '[' && c != '{') continue;
+    if (depth-- > 0) continue;
+    size_t begin = at;
+    while (c == '(' && begin > 0 && isWordPart(line[begin - 1])) --begin;
+    if (begin < at || c == '(') return line.substr(begin, at - begin);
+    depth = 0;  // brackets of a list: what is given the list decides
+  }
+  return "";
+}
+}  // namespace
+
+int holdersIn(std::string_view line, std::string_view name) {
+  const auto isOperator = [](char c) { return std::string_view("+-*/%<>@").find(c) != std::string_view::npos; };
+  int holders = 0;
+  for (size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at > 0 && (isWordPart(line[at - 1]) || line[at - 1] == '.')) || (end < line.size() && isWordPart(line[end])))
+      continue;
+    const std::string_view before = trimmed(line.substr(0, at)), behind = trimmed(line.substr(end));
+    const bool isTarget = before.empty() && behind.starts_with('=') && !behind.starts_with("==");
+    const bool isOperand =
+        (!before.empty() && isOperator(before.back())) || (!behind.empty() && isOperator(behind.front()));
+    const bool given = std::ranges::find(kMakesOwn, functionAround(line, at)) != kMakesOwn.end();
+    // `np.sin(t)`, but neither `np.sum([t[0]])` nor `np.array(t, copy=False)` for certain: those count.
+    const bool copied = given && !before.ends_with('=') && line.find("copy") == line.npos &&
+                        (behind.starts_with(',') || behind.starts_with(')'));
+    holders += isTarget || isOperand || copied ? 0 : 1;
+  }
+  return holders;
 }
 
 void replaceWord(std::string& text, const std::string& word, const std::string& by) {

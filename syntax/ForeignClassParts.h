@@ -70,6 +70,9 @@ std::vector<std::string_view> listed(std::string_view list);
 std::string_view withoutComment(std::string_view line);
 /// Whether a line sets a field: `self.n += 1`, `self.x[i] = y`.
 bool setsField(std::string_view line);
+/// How often a line names something such that the result may be, or hold, the same array or layer: neither as an
+/// operand of arithmetic nor as the argument of a function that makes an array of its own.
+int holdersIn(std::string_view line, std::string_view name);
 /// Writes something else for whole words.
 void replaceWord(std::string& text, const std::string& word, const std::string& by);
 

@@ -40,17 +40,18 @@ int opsIn(const ir::Op& op) {
   return n;
 }
 
-int kernelWork(const Kernel& k, const Schedule& schedule, RandomFunctions& random) {
+/// `inLoop`: of a part of a tensor loop, where LLVM selects all code.
+int kernelWork(const Kernel& k, const Schedule& schedule, RandomFunctions& random, bool inLoop = false) {
   if (k.kind == Kernel::Kind::Native) return kKernel + kNative * opsIn(*k.native);
   if (k.kind == Kernel::Kind::TensorLoop) {
     int work = kKernel;
     const auto& parts = std::get<TensorLoop>(schedule.form).parts;
-    for (size_t i = 0; i < parts.size(); ++i) work += kOptimised * kernelWork(k.parts[i], parts[i], random);
+    for (size_t i = 0; i < parts.size(); ++i) work += kOptimised * kernelWork(k.parts[i], parts[i], random, true);
     return work;
   }
   if (k.kind == Kernel::Kind::Product) {
     const auto* tiled = std::get_if<TiledProduct>(&schedule.form);
-    const bool isAssembled = tiled != nullptr && tiled->assembled;
+    const bool isAssembled = tiled != nullptr && tiled->assembled && !inLoop;
     return (isAssembled ? kAround : kProduct) + 4 * stageWork(k.product.epilogue, random);
   }
   int work = kKernel;

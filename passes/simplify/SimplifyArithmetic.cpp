@@ -98,7 +98,7 @@ Value* simplifyMatmul(Op& op, Builder& b) {
   const DType t = x->type.dtype;
   const int64_t last = x->type.rank() - 1;
   if (op.hasAttr("rounds") || last < 1 || !isFloat(t) || x->type.shape.back() == 0) return nullptr;
-  if (y->type.shape.back() == 1 && areSmallProducts(op)) return nullptr;
+  if (areSmallProducts(op)) return nullptr;
   Value* matrix = nullptr;
   Value* vector = nullptr;  // [..., 1, k]
   if (y->type.shape.back() == 1) {
