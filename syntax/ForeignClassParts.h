@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,9 @@ std::vector<std::string_view> listed(std::string_view list);
 std::string_view withoutComment(std::string_view line);
 /// Whether a line sets a field: `self.n += 1`, `self.x[i] = y`.
 bool setsField(std::string_view line);
+/// A line that updates elements of a field, `self.x[i] += y`, as `self.x[i] = self.x[i] + y`, where the last value of a
+/// repeated index counts, as in Python; other lines as they are. Nothing where that is not known.
+std::optional<std::string> withLastUpdate(std::string_view line);
 /// Writes something else for whole words.
 void replaceWord(std::string& text, const std::string& word, const std::string& by);
 
