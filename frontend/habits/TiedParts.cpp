@@ -279,7 +279,7 @@ bool mayCount(const ast::File& file, const SourceManager& sources) {
 
 std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceManager& sources) {
   if (!imports(file, "torch")) return std::nullopt;
-  const CountedTwice unread{{}, "what counts the numbers of a model has to be read first"};
+  CountedTwice unread{{}, "what counts the numbers of a model has to be read first"};
   if (mayCount(file, sources)) return unread;
   std::optional<CountedTwice> found;
   TreeVisitor visitor;
