@@ -194,7 +194,15 @@ class Reader {
       next();
       const size_t from = body->begin + std::min(body->indent, line.indent - own_);
       if (text.empty()) first = std::string(text_.substr(from, body->begin + body->indent - from));
-      text += "\n" + std::string(text_.substr(from, body->end - from));
+      const std::string_view written = content(*body);
+      const auto updated = withLastUpdate(written);
+      if (!updated) {
+        why_ = "an update of elements accumulates here where an index repeats; in Python the last value counts";
+        return false;
+      }
+      const size_t statement = body->begin + body->indent;
+      text += "\n" + std::string(text_.substr(from, statement - from)) + *updated +
+              std::string(text_.substr(statement + written.size(), body->end - statement - written.size()));
       changes = changes || setsField(content(*body));
       class_.handsOnSelf = class_.handsOnSelf || namesSelfAlone(content(*body));
       gives = gives || mentions(content(*body), "return") || mentions(content(*body), "yield");

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace tenc::syntax {
 
@@ -58,27 +61,44 @@ std::string_view withoutComment(std::string_view s) {
   return trimmed(s);
 }
 
-bool setsField(std::string_view line) {
-  // `if c: self.n += 1` has its statement on its line.
-  constexpr std::string_view kHeads[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally"};
-  const auto outside = [](std::string_view s, auto wanted) {
-    int depth = 0;
-    for (size_t i = 0; i < s.size(); ++i) {
-      if (depth == 0 && wanted(i)) return i;
-      depth += std::string_view("([{").find(s[i]) != s.npos ? 1 : std::string_view(")]}").find(s[i]) != s.npos ? -1 : 0;
-    }
-    return s.npos;
-  };
-  if (std::ranges::find(kHeads, wordAt(line)) != std::end(kHeads)) {
-    const size_t colon = outside(line, [&](size_t i) { return line[i] == ':'; });
-    if (colon == line.npos) return false;
-    line = trimmed(line.substr(colon + 1));
+namespace {
+/// Where a line has what is wanted outside of brackets; npos for nowhere.
+template <class Wanted>
+size_t outside(std::string_view s, Wanted wanted) {
+  int depth = 0;
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (depth == 0 && wanted(i)) return i;
+    depth += std::string_view("([{").find(s[i]) != s.npos ? 1 : std::string_view(")]}").find(s[i]) != s.npos ? -1 : 0;
   }
-  const size_t equals = outside(line, [&](size_t i) {
+  return s.npos;
+}
+/// The statement behind `if c:` on its line.
+std::string_view statementOf(std::string_view line) {
+  constexpr std::string_view kHeads[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally"};
+  if (std::ranges::find(kHeads, wordAt(line)) == std::end(kHeads)) return line;
+  const size_t colon = outside(line, [&](size_t i) { return line[i] == ':'; });
+  return colon == line.npos ? std::string_view() : trimmed(line.substr(colon + 1));
+}
+/// Where the `=` of an assignment stands.
+size_t assignmentIn(std::string_view line) {
+  return outside(line, [&](size_t i) {
     const bool first = line[i] == '=' && (i == 0 || std::string_view("=<>!").find(line[i - 1]) == line.npos ||
                                           (i > 1 && line[i - 1] == line[i - 2]));  // `<<=`
     return first && (i + 1 == line.size() || line[i + 1] != '=');
   });
+}
+/// Whether each part of an index is a number or a slice, which names no element twice.
+bool namesEachOnce(std::string_view index) {
+  return std::ranges::all_of(listed(index), [](std::string_view part) {
+    const bool slice = outside(part, [&](size_t i) { return part[i] == ':'; }) != part.npos;
+    return slice || part == "..." || part.find_first_not_of("-0123456789") == part.npos;
+  });
+}
+}  // namespace
+
+bool setsField(std::string_view line) {
+  line = statementOf(line);
+  const size_t equals = assignmentIn(line);
   if (equals == line.npos) return false;
   return std::ranges::any_of(listed(line.substr(0, equals)),
                              [](std::string_view target) { return trimmed(target).starts_with("self."); });
@@ -126,6 +146,34 @@ int holdersIn(std::string_view line, std::string_view name) {
     holders += isTarget || isOperand || copied ? 0 : 1;
   }
   return holders;
+}
+
+std::optional<std::string> withLastUpdate(std::string_view line) {
+  const std::string_view statement = statementOf(line);
+  const size_t equals = assignmentIn(statement);
+  const std::string_view left = trimmed(statement.substr(0, equals == statement.npos ? 0 : equals));
+  const size_t close = left.rfind(']');
+  if (close == left.npos || close + 1 == left.size() || !left.starts_with("self.")) return std::string(line);
+  const std::string_view target = left.substr(0, close + 1), op = trimmed(left.substr(close + 1));
+  if (op.find_first_not_of("+-*/%@&|^<>") != op.npos) return std::string(line);
+  const std::string_view value = trimmed(statement.substr(equals + 1));
+  const auto count = [&](std::string_view brackets) {
+    return std::ranges::count_if(value, [&](char c) { return brackets.find(c) != brackets.npos; });
+  };
+  size_t open = close;
+  for (int depth = 0; open > 0; --open) {
+    depth += target[open] == ']' ? 1 : target[open] == '[' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  if (namesEachOnce(target.substr(open + 1, close - open - 1))) return std::string(line);
+  // What the target calls would be called twice; a value may go on in the next line.
+  const bool known = target.find('(') == target.npos && value.find(';') == value.npos && !value.ends_with('\\') &&
+                     count("([{") == count(")]}") && !value.empty();
+  if (!known) return std::nullopt;
+  const bool word = std::ranges::all_of(value, [](char c) { return isWordPart(c) || c == '.'; });
+  const std::string operand = word ? std::string(value) : "(" + std::string(value) + ")";
+  return std::string(line.substr(0, line.size() - statement.size())) + std::string(target) + " = " +
+         std::string(target) + " " + std::string(op) + " " + operand;
 }
 
 void replaceWord(std::string& text, const std::string& word, const std::string& by) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,9 @@ bool setsField(std::string_view line);
 /// How often a line names something such that the result may be, or hold, the same array or layer: neither as an
 /// operand of arithmetic nor as the argument of a function that makes an array of its own.
 int holdersIn(std::string_view line, std::string_view name);
+/// A line that updates elements of a field, `self.x[i] += y`, as `self.x[i] = self.x[i] + y`, where the last value of a
+/// repeated index counts, as in Python; other lines as they are. Nothing where that is not known.
+std::optional<std::string> withLastUpdate(std::string_view line);
 /// Writes something else for whole words.
 void replaceWord(std::string& text, const std::string& word, const std::string& by);
 

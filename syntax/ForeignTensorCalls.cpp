@@ -21,6 +21,7 @@ constexpr std::string_view kTwoBounds = "both bounds are given";
 constexpr std::string_view kElement = "one element is read by its indices";
 constexpr std::string_view kSorted = "`sort` gives the values alone; `argsort` gives where they were";
 constexpr std::string_view kSliced = "a part is written as an index: `x[a : b]`, or `x[a :+ n]` for n from a on";
+constexpr std::string_view kAccumulates = "repeated indices accumulate in an assignment";
 
 constexpr ForeignCall kCalls[] = {
     // What makes tensors.
@@ -112,11 +113,21 @@ constexpr ForeignCall kCalls[] = {
     {.call = "scatter_add(x, dim, index, src)", .text = "scatter({x}, {index}, {src}, axis: {dim}, reduce: \"add\")"},
     {.call = "index_add(x, dim, index, source)",
      .text = "scatter({x}, {index}, {source}, axis: {dim}, reduce: \"add\")"},
-    {.call = "at(x, index, source)",
+    {.call = "add.at(x, index, source)",
      .text = "{x}[{index}] += {source}",
      .form = kPrefixed,
      .statement = true,
-     .help = "repeated indices accumulate in an assignment"},
+     .help = kAccumulates},
+    {.call = "subtract.at(x, index, source)",
+     .text = "{x}[{index}] -= {source}",
+     .form = kPrefixed,
+     .statement = true,
+     .help = kAccumulates},
+    {.call = "at(x, *)",
+     .text = "",
+     .form = kPrefixed,
+     .help = "`x[i] += y` and `x[i] -= y` accumulate where an index repeats; other updates are a `scatter` with a "
+             "`reduce`"},
     {.call = "diff(x)", .text = "{x}[1:] - {x}[:-1]", .rank = 1},
     {.call = "diff(x)", .text = "{x}[..., 1:] - {x}[..., :-1]"},
     {.call = "meshgrid(*, indexing)", .text = "meshgrid({*}, indexing: {indexing})", .form = kPrefixed},

@@ -23,7 +23,8 @@ using StmtKind = ast::Stmt::Kind;
 
 /// Functions and methods of NumPy and PyTorch whose result is the memory of an operand, at least for some: `contiguous`
 /// gives the tensor itself where nothing is to be done. With TL's own in their place.
-constexpr std::array kViews = std::to_array<std::string_view>({"adjoint",       "as_strided",
+constexpr std::array kViews = std::to_array<std::string_view>({"Buffer",        "Parameter",
+                                                               "adjoint",       "as_strided",
                                                                "as_tensor",     "asanyarray",
                                                                "asarray",       "ascontiguousarray",
                                                                "atleast_1d",    "atleast_2d",

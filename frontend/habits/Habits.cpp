@@ -589,6 +589,11 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   const StructDecl& decl = *type.type->info->decl;
   const ast::File* file = context_.frame().unit->file;
   const ast::Expr* call = file ? expressionAround(*file, args.span, ExprKind::Call) : nullptr;
+  const ast::Expr* root = call && call->span == args.span ? rootOf(*call->args[0]) : nullptr;
+  if (call && call->span == args.span && (!root || scopes_.named(root->text))) {
+    d.help("a type has no value that makes one: hand on a function, `|n| nn.linear(n, n)`");
+    return d;
+  }
   if (call && call->span == args.span && !decl.unit->isScript) {
     Translation translation(context_, scopes_);
     if (const auto known = translation.call(*call); known && !known->text.empty()) {

@@ -122,10 +122,13 @@ void NetworkModes::collect(const ast::Expr& e) {
 
 void NetworkModes::addMode(const ast::Expr& call) {
   const auto trains = trainingSet(call);
-  const ast::Expr* root = trains ? rootOf(*call.args[0]->args[0]) : nullptr;
-  if (root)
-    events_.push_back(
-        {pathOf(*call.args[0]->args[0]), root->text, call.span, functionAround(file_, call.span), *trains});
+  if (!trains) return;
+  const ast::Expr* network = call.args[0]->args[0].get();
+  // `net.cpu().train()`: what a method gives may be the network itself.
+  while (*trains && network->kind == ExprKind::Call && network->args[0]->kind == ExprKind::Member)
+    network = network->args[0]->args[0].get();
+  if (const ast::Expr* root = rootOf(*network))
+    events_.push_back({pathOf(*network), root->text, call.span, functionAround(file_, call.span), *trains});
 }
 
 /// What a function does to its parameters and to the variables of the script happens where it is called.

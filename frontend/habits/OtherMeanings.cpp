@@ -39,6 +39,7 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
   constexpr std::array kDistinct = std::to_array<std::string_view>(
       {"arange", "argsort", "flatnonzero", "nonzero", "permutation", "randperm", "range"});
   const auto isLiteral = [](const ast::ExprPtr& e) { return e->kind == ExprKind::Int; };
+  if (mostDims(file, indices) == 0) return true;  // one number
   switch (indices.kind) {
     case ExprKind::Array: {
       std::set<int64_t> named;
@@ -47,15 +48,18 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
     }
     case ExprKind::Call: {
       const ast::Expr& callee = *indices.args[0];
+      if (callee.kind == ExprKind::Name && callee.text == "int") return true;
       const bool makes = callee.text == "tensor" || callee.text == "array";
       if (makes && !indices.arguments.empty()) return areDistinct(file, *indices.arguments[0].value, seen);
       return std::ranges::find(kDistinct, std::string_view(callee.text)) != kDistinct.end();
     }
-    case ExprKind::Index: {  // `i[:n]`, but not `i[k]`
-      const bool several = std::ranges::any_of(
-          indices.subscripts, [](const ast::Subscript& i) { return i.kind != ast::Subscript::Kind::Index; });
-      return !several || areDistinct(file, *indices.args[0], seen);
+    case ExprKind::Index: {  // `i[:n]`, and an element of distinct ones
+      const auto isOfSeveral = [&](const ast::Subscript& i) {
+        return i.kind == ast::Subscript::Kind::Index && (!i.index || mostDims(file, *i.index) > 0);
+      };
+      return std::ranges::none_of(indices.subscripts, isOfSeveral) && areDistinct(file, *indices.args[0], seen);
     }
+    case ExprKind::Unary: return areDistinct(file, *indices.args[0], seen);
     case ExprKind::Binary:
       return indices.text != "+" && indices.text != "-" && indices.text != "*" && indices.text != "//" &&
              indices.text != "%";
@@ -66,16 +70,16 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
       visitor.onStatement = [&](const ast::Stmt& s) {
         if (s.kind == StmtKind::For && namesOf(s.pattern).contains(indices.text)) {
           any = true;
-          all = all && (!s.pattern.isTuple || mostDims(file, indices) == 0);
+          all = false;  // an array, or what is not known
         }
         if (nameBound(s) != indices.text || !s.value || isNamed(*s.value, indices.text)) return;
         any = true;
-        all = all && (s.value->kind == ExprKind::Int || areDistinct(file, *s.value, seen));
+        all = all && areDistinct(file, *s.value, seen);
       };
       visitAround(file, indices.span, visitor);
       return any && all;
     }
-    default: return true;
+    default: return false;
   }
 }
 
@@ -213,8 +217,9 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
       return areDistinct(file, index, seen);
     };
     const bool apart = std::ranges::any_of(all, [&](const ast::Subscript& i) {
-      const bool array = i.index && (i.index->kind == ExprKind::Array || i.index->kind == ExprKind::Call);
-      return array && isDistinct(*i.index);
+      const bool array = i.index && ((i.index->kind == ExprKind::Array && i.index->args.size() > 1) ||
+                                     i.index->kind == ExprKind::Call);
+      return array && mostDims(file, *i.index) > 0 && isDistinct(*i.index);
     });
     const bool distinct = apart || std::ranges::all_of(all, [&](const ast::Subscript& i) {
                             return i.kind != ast::Subscript::Kind::Index || !i.index || isDistinct(*i.index);

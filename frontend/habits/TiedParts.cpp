@@ -8,6 +8,7 @@
 
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
@@ -95,10 +96,23 @@ class Parts {
   }
   void walkNamed(const std::string& name, uint32_t offset) {
     const ast::Stmt* made = boundBefore(file_, name, offset);
+    if (!made) made = assignedBefore(name, offset);
     const ast::Expr* value = made && made->value && nameBound(*made) == name ? made->value.get() : nullptr;
     if (value ? isBare(*value) : !made && isFunction(name)) return;
     add(name);
     if (value && !found_) walk(*value, {});
+  }
+  /// The statement that binds a name as in Python; in doubt, where several do, the name is held twice.
+  const ast::Stmt* assignedBefore(const std::string& name, uint32_t offset) {
+    const ast::Stmt* only = nullptr;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (s.kind != StmtKind::Assign || nameBound(s) != name || s.span.end > offset) return;
+      if (only) found_ = name;
+      only = &s;
+    };
+    visitor.visit(file_);
+    return only;
   }
   void add(const std::string& path) {
     const auto meets = [&](const std::string& other) {  // `net` has `net.encoder`
@@ -235,6 +249,51 @@ bool isChangedByTraining(const ast::File& file, const NameSet& names) {
       const ast::Stmt* loop = statementAround(file, e.span, {StmtKind::For});
       found = found || (loop && loop->lo && holds(loop->lo->span, e.span) && named(e));
     }
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+
+namespace {
+/// Whether what is not read yet may count the numbers of a model.
+bool mayCount(const ast::File& file, const SourceManager& sources) {
+  if (!hasUnread(file)) return false;
+  const auto counts = [](std::string_view text) {
+    return text.find("numel") != text.npos || text.find("nelement") != text.npos;
+  };
+  bool found = std::ranges::any_of(file.lost, counts);
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool unread = s.kind == StmtKind::Error && s.span.valid();
+    found = found || (unread && counts(sources.text(s.span)));
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || counts(e.text);
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+}  // namespace
+
+std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceManager& sources) {
+  if (!imports(file, "torch")) return std::nullopt;
+  CountedTwice unread{{}, "what counts the numbers of a model has to be read first"};
+  if (mayCount(file, sources)) return unread;
+  std::optional<CountedTwice> found;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool counts = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "size" &&
+                        e.args[0]->args[0]->kind == ExprKind::Name && e.args[0]->args[0]->text == "nn" &&
+                        e.arguments.size() == 1 && e.arguments[0].value;
+    if (!counts || found) return true;
+    if (hasUnread(file)) found = unread;
+    const ast::Expr* root = found ? nullptr : rootOf(*e.arguments[0].value);
+    const auto part = root ? heldTwice(file, {root->text}, e.span) : std::nullopt;
+    if (part)
+      found = CountedTwice{e.span, "PyTorch counts the parameters of `" + *part +
+                                       "` once, which the model holds twice; here each is a value of its own"};
     return true;
   };
   visitor.visit(file);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/habits/StatementNames.h"
+#include "support/SourceFile.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
@@ -18,5 +19,12 @@ std::string heldTwiceHelp(const std::string& part);
 /// Whether a training step changes one of the names: that of an optimiser that was made of it, or a loop over its
 /// parameters.
 bool isChangedByTraining(const ast::File& file, const NameSet& names);
+
+/// What the numbers of a model are counted by, where they may be counted twice.
+struct CountedTwice {
+  Span call;  ///< invalid where statements could not be read
+  std::string help;
+};
+std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceManager& sources);
 
 }  // namespace tenc::frontend

@@ -280,15 +280,17 @@ bool isGradient(const ast::Expr& e) {
   return e.kind == ExprKind::Member && e.text == "grad" && e.args[0]->kind == ExprKind::Name;
 }
 
-/// `w.grad.zero_()`, `w.grad = None`: what makes room for the next derivative.
-bool clearsGradient(const ast::Stmt& s) {
-  if (s.kind == StmtKind::Assign) return s.op == "=" && s.target && isGradient(*s.target);
-  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return false;
+/// `w.grad` of `w.grad.zero_()` and `w.grad = None`, which make room for the next derivative; null for other
+/// statements.
+const ast::Expr* clearedGradient(const ast::Stmt& s) {
+  if (s.kind == StmtKind::Assign) return s.op == "=" && s.target && isGradient(*s.target) ? s.target.get() : nullptr;
+  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return nullptr;
   const ast::Expr* e = s.value->args[0].get();
-  if (!e->text.ends_with("_")) return false;
+  if (!e->text.ends_with("_")) return nullptr;
   while (e->kind == ExprKind::Member && !isGradient(*e)) e = e->args[0].get();
-  return isGradient(*e);
+  return isGradient(*e) ? e : nullptr;
 }
+bool clearsGradient(const ast::Stmt& s) { return clearedGradient(s) != nullptr; }
 
 /// Which gradients the statements read, and what only clears them.
 struct Gradients {
@@ -296,15 +298,18 @@ struct Gradients {
   NameSet cleared;
   std::vector<const ast::Expr*> reads;
   Statements clears;
-  size_t derivatives = 0;  ///< calls of `backward`
+  std::vector<Span> maybe;  ///< what may not run in each trip, or more than once
+  size_t derivatives = 0;   ///< calls of `backward`
 
   explicit Gradients(const std::vector<ast::StmtPtr>& among) {
     TreeVisitor visitor;
     visitor.onStatement = [this](const ast::Stmt& s) {
       if (clearsGradient(s)) clears.push_back(&s);
+      if (s.kind == StmtKind::For || s.kind == StmtKind::While) maybe.push_back(s.span);
     };
     visitor.onExpression = [this](const ast::Expr& e) {
       derivatives += e.kind == ExprKind::Member && e.text == "backward" ? 1 : 0;
+      if (e.kind == ExprKind::If) maybe.push_back(e.span);
       if (!isGradient(e)) return true;
       const std::string& name = e.args[0]->text;
       if (std::ranges::find(variables, name) == variables.end()) variables.push_back(name);
@@ -325,6 +330,16 @@ struct Gradients {
   bool standFor(Span derivative, bool loops) const {
     const auto isBehind = [&](const ast::Expr* e) { return e->span.begin >= derivative.end; };
     const auto isCleared = [&](const std::string& v) { return !loops || cleared.contains(v); };
+    // What reads zeros, as it stands between what clears the gradient and the next derivative.
+    const auto isReadClear = [&](const ast::Stmt* s) {
+      return s->span.begin >= derivative.end && std::ranges::any_of(reads, [&](const ast::Expr* e) {
+               return e->span.begin >= s->span.end && e->args[0]->text == clearedGradient(*s)->args[0]->text;
+             });
+    };
+    const auto mayNotRun = [&](const ast::Stmt* s) {
+      return std::ranges::any_of(maybe, [&](Span part) { return holds(part, s->span); });
+    };
+    if (std::ranges::any_of(clears, isReadClear) || std::ranges::any_of(clears, mayNotRun)) return false;
     return derivatives == 1 && !reads.empty() && std::ranges::all_of(reads, isBehind) &&
            std::ranges::all_of(variables, isCleared);
   }

@@ -26,6 +26,7 @@
 #include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
+#include "frontend/habits/TiedParts.h"
 #include "frontend/habits/TrainingMode.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Constants.h"
@@ -404,6 +405,12 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         if (const auto hidden = hiddenMethod(*file)) {
           if (hidden->call.valid()) d.label(hidden->call, "called here");
           d.help(hidden->help);
+          modules_[key] = nullptr;
+          return nullptr;
+        }
+        if (const auto counted = countedTwice(*file, context_.sources)) {
+          if (counted->call.valid()) d.label(counted->call, "counted here");
+          d.help(counted->help);
           modules_[key] = nullptr;
           return nullptr;
         }
