@@ -116,7 +116,7 @@ bool Translation::waits() const {
   const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
   const Span whole{file->source, 0, static_cast<uint32_t>(end)};
   if (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole))) return true;
-  bool found = false;
+  bool found = file->lost.contains("T");
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && turnsDims(context_.sources.text(s.span)));
