@@ -31,8 +31,10 @@ class Function {
       const bool called = (i < def_ || i >= end_) && is(i, word(name_)) && isOpen(i + 1, '(');
       if (called) addCall(partsIn(i + 1));
     }
+    for (const Range& parameter : head_)  // `def f(x, w=[1, 2]):`
+      if (is(parameter.first + 1, "=")) addCall({parameter});
     for (size_t i = def_; i < end_; ++i)
-      if (tokens_[i].kind == Kind::Operator && joins(i)) return true;
+      if (tokens_[i].kind == Kind::Operator && (joins(i) || joinsWritten(i))) return true;
     return false;
   }
 
@@ -137,6 +139,32 @@ class Function {
     if (std::ranges::find(kWhole, word(i)) != kWhole.end()) return left && right && named;
     const auto isCount = [&](size_t k) { return isInteger({k, k + 1}) || integers_.contains(word(k)); };
     return named && (is(i, "*") || is(i, "*=")) && ((left && isCount(i + 1)) || (right && isCount(i - 1)));
+  }
+
+  size_t openOf(size_t close) const {
+    int depth = 0;
+    for (size_t i = close + 1; i-- > 0;) {
+      depth += tokens_[i].kind == Kind::Close ? 1 : tokens_[i].kind == Kind::Open ? -1 : 0;
+      if (depth == 0) return i;
+    }
+    return 0;
+  }
+  /// Whether a list is written before the operator, and no index.
+  bool endsList(size_t i) const {
+    const size_t open = is(i - 1, "]") ? openOf(i - 1) : 0;
+    if (open == 0 || beginsLine(open)) return open != 0;
+    const TextToken& before = tokens_[open - 1];
+    return before.kind == Kind::Operator || before.kind == Kind::Open || is(open - 1, ",") || is(open - 1, "return");
+  }
+  /// `return [h] * n`, `[2] + [h]`; what an assignment makes of `a = [0] * n` is known.
+  bool joinsWritten(size_t i) const {
+    if (i == 0 || i + 1 >= end_) return false;
+    const bool left = endsList(i), right = isOpen(i + 1, '[');
+    if (!left && !right) return false;
+    if (is((left ? openOf(i - 1) : i - 1) - 1, "=")) return false;
+    if (is(i, "+")) return left && right;
+    const auto isCount = [&](size_t k) { return isInteger({k, k + 1}) || integers_.contains(word(k)); };
+    return is(i, "*") && ((left && isCount(i + 1)) || (right && isCount(i - 1)));
   }
 
   std::string_view text_;

@@ -459,17 +459,6 @@ void Habits::offerOperation(Diagnostics::Builder& d, const std::string& name, Sp
     d.help("operations have no prefix: did you mean `" + near + "`?", {{whole, near}});
 }
 
-namespace {
-/// Whether TL has another meaning for what a library calls so, or another order of its options.
-bool hasOtherMeaning(const ast::Expr& library, const std::string& name) {
-  using Form = syntax::ForeignCall::Form;
-  const Form form = library.text == "np" || library.text == "numpy" ? Form::NumPy : Form::Torch;
-  std::vector<const syntax::ForeignCall*> rows = syntax::foreignCalls(name);
-  for (const syntax::ForeignCall* row : syntax::foreignCalls("torch." + name)) rows.push_back(row);
-  return builtinRow(name) && std::ranges::any_of(rows, [&](const auto* row) { return row->form == form; });
-}
-}  // namespace
-
 /// `torch.std`, as a value, is made the lambda that calls it, since each call is mended by how it is written.
 std::optional<Help> Habits::functionOfLibrary(const ast::Expr& member, const ast::Expr& root) const {
   const ast::File* file = context_.frame().unit->file;

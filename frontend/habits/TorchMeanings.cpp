@@ -19,6 +19,8 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
+constexpr int kMostDims = 32, kUnknownDims = 64;  // what is not known has more than the most
+
 enum class Part : uint8_t { Number, Array, Kept };
 
 /// How many dims a value has at most, as the text tells; of a parameter, what its calls pass.
@@ -27,14 +29,16 @@ int dimsOf(const ast::File& file, const ast::Expr& e) {
   for (size_t i = 0; fn && i < fn->params.size(); ++i) {
     if (fn->params[i].name.text != e.text) continue;
     int most = 0;
+    bool called = false;
     TreeVisitor calls;
     calls.onExpression = [&](const ast::Expr& call) {
       if (call.kind != ExprKind::Call || call.args[0]->text != fn->name.text || i >= call.arguments.size()) return true;
+      called = true;
       most = std::max(most, call.arguments[i].value ? mostDims(file, *call.arguments[i].value) : 1);
       return true;
     };
     calls.visit(file);
-    return most;
+    return called ? most : kUnknownDims;
   }
   return mostDims(file, e);
 }
@@ -80,10 +84,42 @@ std::optional<Help> indexOfTorch(const ast::File& file, const ast::Expr& index) 
   return help;
 }
 
+namespace {
+/// Whether the script makes an array of three or more dims, as the text tells.
+bool makesManyDims(const ast::File& file) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const auto isPart = [](const ast::Subscript& s) { return s.kind == ast::Subscript::Kind::Index && s.index; };
+    const auto addsDim = [&](const ast::Subscript& s) {
+      return s.kind == ast::Subscript::Kind::New ||
+             (isPart(s) && (s.index->text == "None" || s.index->text == "newaxis"));
+    };
+    const auto isMany = [&] {
+      const int dims = mostDims(file, e);
+      return dims > 2 && dims <= kMostDims;
+    };
+    const auto isEinsum = [&] {
+      if (e.args[0]->text != "einsum" || e.arguments.empty() || !e.arguments[0].value) return false;
+      const ast::Expr& formula = *e.arguments[0].value;
+      const std::string text = formula.pieces.empty() ? "" : formula.pieces[0].text;
+      const size_t arrow = text.find("->");
+      return arrow == text.npos || text.size() - arrow > 4;
+    };
+    const bool call = e.kind == ExprKind::Call, array = e.kind == ExprKind::Array;
+    found = found || (e.kind == ExprKind::Index && std::ranges::any_of(e.subscripts, addsDim)) ||
+            (call && (isEinsum() || e.args[0]->text == "meshgrid")) || ((call || array) && isMany());
+    return !found;
+  };
+  visitor.visit(file);
+  return found;
+}
+}  // namespace
+
 bool reversesDims(const ast::File& file, const ast::Expr& e) {
-  constexpr int kMost = 32;  // what is not known has more
-  const int dims = e.kind == ExprKind::Member && e.text == "T" ? dimsOf(file, *e.args[0]) : 0;
-  return dims > 2 && dims <= kMost;
+  if (e.kind != ExprKind::Member || e.text != "T") return false;
+  const int dims = dimsOf(file, *e.args[0]);
+  return dims > kMostDims ? makesManyDims(file) : dims > 2;
 }
 
 std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change) {

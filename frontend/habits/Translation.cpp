@@ -116,6 +116,14 @@ bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes) {
                                                           scopes.notImported(root.text)));
 }
 
+bool hasOtherMeaning(const ast::Expr& library, const std::string& name) {
+  using Form = syntax::ForeignCall::Form;
+  const Form form = library.text == "np" || library.text == "numpy" ? Form::NumPy : Form::Torch;
+  std::vector<const syntax::ForeignCall*> rows = syntax::foreignCalls(name);
+  for (const syntax::ForeignCall* row : syntax::foreignCalls("torch." + name)) rows.push_back(row);
+  return builtinRow(name) && std::ranges::any_of(rows, [&](const auto* row) { return row->form == form; });
+}
+
 std::string Translation::nameOf(std::string_view foreign) const {
   if (scopes_.nameExists(foreign)) return std::string(foreign);
   const syntax::Familiar* known = syntax::familiarName(foreign);
@@ -596,7 +604,8 @@ std::string Translation::translate(const ast::Expr& e) {
     const auto known = call(called);
     if (known && !known->text.empty() && known->whole == e.span) return known->text;
   }
-  if (e.kind == ExprKind::Member && hasForeignPrefix(e, scopes_)) {
+  // `torch.std`, given on, stays until it is made a lambda.
+  if (e.kind == ExprKind::Member && hasForeignPrefix(e, scopes_) && !hasOtherMeaning(rootOfMember(e), e.text)) {
     if (const std::string name = nameOf(e.text); !name.empty() && !isOwnName(name, context_, scopes_)) return name;
   }
   if (e.kind == ExprKind::Name && !scopes_.nameExists(e.text)) {

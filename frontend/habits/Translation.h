@@ -108,5 +108,7 @@ bool hidesMethods(const ast::File& file, const SourceManager& sources);
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes);
 /// `torch.nn`, `np`: whether a name of another library's module stands at the root of the member.
 bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes);
+/// Whether TL has another meaning for what a library calls so, or another order of its options.
+bool hasOtherMeaning(const ast::Expr& library, const std::string& name);
 
 }  // namespace tenc::frontend

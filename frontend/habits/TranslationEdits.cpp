@@ -11,6 +11,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Draws.h"
 #include "frontend/habits/Libraries.h"
+#include "frontend/habits/ListKinds.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
@@ -105,13 +106,17 @@ bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
   if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
   if (file && drawsApart(*file, context_.sources)) return true;
+  if (file && context_.frame().undeclared.insert("[]").second && wholeListOperation(*file).valid()) {
+    context_.frame().undeclared.insert(std::string(kUntold));
+    return true;
+  }
   if (!file || !hasUnread(*file)) return false;
   if (hidesSum(*file, context_.sources) || hidesMethods(*file, context_.sources)) return true;
   const SourceFile& source = context_.sources.file(file->source);
   const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
   const Span whole{file->source, 0, static_cast<uint32_t>(end)};
   if (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole))) return true;
-  bool found = false;
+  bool found = file->lost.contains("T");
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && turnsDims(context_.sources.text(s.span)));

@@ -15,6 +15,7 @@
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListArithmetic.h"
+#include "frontend/habits/ListKinds.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
@@ -459,6 +460,10 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
   if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {
     d.note(other->span, std::string(other->text));
+    d.help(help);
+    return;
+  }
+  if (file && bindsUnreadList(*file, bound)) {
     d.help(help);
     return;
   }
