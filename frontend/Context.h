@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class Context {
   int deviceConditions = 0;          ///< of `if`s around whose condition placement will know
   transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
   transforms::DerivedFuncs derived;  ///< the same of derivatives
+  std::map<uint32_t, Span>
+      listOperations;  ///< of a source the first operation on a whole list of Python, once asked for
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }

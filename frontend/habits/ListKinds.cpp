@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
@@ -264,9 +265,7 @@ class Kinds {
   std::map<std::pair<const ast::Stmt*, std::string>, Kind> names_;  ///< by function; without a name its result
 };
 
-}  // namespace
-
-Span wholeListOperation(const ast::File& file) {
+Span firstOperation(const ast::File& file) {
   Kinds kinds(file);
   Span found{};
   TreeVisitor visitor;
@@ -288,6 +287,14 @@ Span wholeListOperation(const ast::File& file) {
   };
   visitor.visit(file);
   return found;
+}
+
+}  // namespace
+
+Span wholeListOperation(Context& context, const ast::File& file) {
+  const auto [known, isNew] = context.listOperations.try_emplace(file.source);
+  if (isNew) known->second = firstOperation(file);
+  return known->second;
 }
 
 bool bindsUnreadList(const ast::File& file, const ast::Name& name) {

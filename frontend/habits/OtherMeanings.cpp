@@ -7,7 +7,6 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
-#include "frontend/habits/ListKinds.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/habits/StatementNames.h"
@@ -171,12 +170,11 @@ Span constantRead(const ast::File& file, const std::string& name) {
 }
 }  // namespace
 
-std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name) {
+std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, Span wholeList) {
   const bool unread = builtinConstant(name.text, {}) && !file.lost.empty();  // functions of Python, for example
   if (const Span read = unread ? name.span : constantRead(file, name.text); read.valid())
     return OtherMeaning{read, "here this is the language's constant, whatever the script binds"};
-  Span whole = listOperation(file, name);
-  if (!whole.valid()) whole = wholeListOperation(file);
+  Span whole = wholeList.valid() ? wholeList : listOperation(file, name);
   if (whole.valid())
     return OtherMeaning{whole,
                         "brackets make a tensor, and this works on its elements; Python repeats, joins and compares "

@@ -17,7 +17,8 @@ struct OtherMeaning {
 };
 
 /// Of what the assignment around `name`, which nothing declares, binds the name to, and of what is done with it.
-std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name);
+/// `wholeList`: an operation of the file on a whole list of Python.
+std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, Span wholeList);
 /// The name of the loop over `range` where a loop in it, or around it, has the same one and it is read in the outer
 /// loop behind the inner one; empty for others.
 std::string nameOfLoops(const ast::File& file, Span range);

@@ -106,7 +106,7 @@ bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
   if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
   if (file && drawsApart(*file, context_.sources)) return true;
-  if (file && context_.frame().undeclared.insert("[]").second && wholeListOperation(*file).valid()) {
+  if (file && context_.frame().undeclared.insert("[]").second && wholeListOperation(context_, *file).valid()) {
     context_.frame().undeclared.insert(std::string(kUntold));
     return true;
   }

@@ -458,7 +458,7 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   else if (again)
     again = !seenByLambda(*file, bound);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
-  if (const auto other = file ? otherMeaning(*file, bound) : std::nullopt) {
+  if (const auto other = file ? otherMeaning(*file, bound, wholeListOperation(context_, *file)) : std::nullopt) {
     d.note(other->span, std::string(other->text));
     d.help(help);
     return;
