@@ -37,8 +37,9 @@ class Context {
   int deviceConditions = 0;          ///< of `if`s around whose condition placement will know
   transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
   transforms::DerivedFuncs derived;  ///< the same of derivatives
-  std::map<uint32_t, Span>
-      listOperations;  ///< of a source the first operation on a whole list of Python, once asked for
+  // Of sources, what edits have asked for once.
+  std::map<uint32_t, bool> heldBack;        ///< whether edits of calls wait
+  std::map<uint32_t, Span> listOperations;  ///< the first operation on a whole list of Python
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 
+#include "frontend/names/Scan.h"
+
 namespace tenc::frontend {
 namespace {
 
 using ExprKind = ast::Expr::Kind;
 using TextKind = ir::SourceText::Kind;
-
-/// "x", "m.w"; empty for what is no path of names.
-std::string pathOf(const ast::Expr& e) {
-  if (e.kind == ExprKind::Name) return e.text;
-  if (e.kind != ExprKind::Member) return {};
-  const std::string base = pathOf(*e.args[0]);
-  return base.empty() ? base : base + "." + e.text;
-}
 
 TextKind kindOf(const ast::Expr& e) {
   switch (e.kind) {

@@ -97,11 +97,6 @@ class Streams {
   static std::string_view familyOf(const std::string& path) {
     return path == "np.random" || path == "numpy.random" ? "legacy" : path == "random" ? "python" : "torch";
   }
-  static std::string pathOf(const ast::Expr& e) {
-    if (e.kind == ExprKind::Name) return e.text;
-    const std::string before = e.kind == ExprKind::Member ? pathOf(*e.args[0]) : "";
-    return before.empty() ? "" : before + "." + e.text;
-  }
   bool isAgain(Span place) const {
     if (statementAround(file_, place, {StmtKind::For, StmtKind::While})) return true;
     const ast::Stmt* fn = functionAround(file_, place);
@@ -184,14 +179,11 @@ namespace {
 /// How many seeds are set in what could not be read.
 int seedsUnread(const ast::File& file, const SourceManager& sources) {
   int count = 0;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    if (s.kind != StmtKind::Error || !s.span.valid()) return;
-    const std::string_view text = sources.text(s.span);
+  anyUnread(file, sources, [&](std::string_view text) {
     for (const std::string_view seed : {"default_rng(", "RandomState(", "Generator(", "PRNGKey(", "seed("})
       for (size_t at = text.find(seed); at != text.npos; at = text.find(seed, at + 1)) ++count;
-  };
-  visitor.visit(file);
+    return false;
+  });
   return count;
 }
 }  // namespace

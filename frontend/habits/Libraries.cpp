@@ -5,6 +5,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -105,6 +106,11 @@ class Origins {
 };
 
 }  // namespace
+
+bool isLibrary(const ast::Expr& root) {
+  const syntax::Familiar* known = root.kind == ast::Expr::Kind::Name ? syntax::familiarName(root.text) : nullptr;
+  return known && (known->prefix || known->layer);
+}
 
 bool imports(const ast::File& file, std::string_view library) {
   return std::ranges::any_of(file.statements, [&](const auto& s) {

@@ -14,6 +14,8 @@ struct Libraries {
 
 /// Whether the script imports the library of Python, or a module of it.
 bool imports(const ast::File& file, std::string_view library);
+/// Whether an expression names a module of another library: `np`, `nn`.
+bool isLibrary(const ast::Expr& root);
 /// Those that the script names.
 Libraries librariesOf(const ast::File& file);
 /// Those whose functions may have made the value, as the text tells; none where it tells nothing.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
@@ -19,13 +20,6 @@ using StmtKind = ast::Stmt::Kind;
 constexpr int kMostDepth = 64;  // of the stack
 constexpr size_t kMostSteps = 20000, kMostEvents = 4096;
 
-/// `net.features` of members alone; empty for another expression.
-std::string pathOf(const ast::Expr& e) {
-  if (e.kind == ExprKind::Name) return e.text;
-  if (e.kind != ExprKind::Member) return "";
-  const std::string base = pathOf(*e.args[0]);
-  return base.empty() ? "" : base + "." + e.text;
-}
 bool covers(const std::string& outer, const std::string& path) {
   return !outer.empty() && (outer == path || path.starts_with(outer + "."));
 }
@@ -39,11 +33,6 @@ std::optional<bool> trainingSet(const ast::Expr& call) {
   if (name != "train") return std::nullopt;
   const ast::Expr* mode = call.arguments.empty() ? nullptr : call.arguments[0].value.get();
   return !mode || boolWritten(*mode).value_or(true);
-}
-
-bool isLibrary(const ast::Expr& root) {
-  const syntax::Familiar* known = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
-  return known && (known->prefix || known->layer);
 }
 
 bool hasTrip(const ast::Expr& bound, const ast::File& file) {

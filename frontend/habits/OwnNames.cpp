@@ -9,6 +9,7 @@
 
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
@@ -163,11 +164,6 @@ size_t timesBound(std::string_view text, const std::string& name) {
   for (const std::string& binding : {"let " + name + " ", "var " + name + " "})
     for (size_t at = text.find(binding); at != text.npos; at = text.find(binding, at + 1)) ++times;
   return times;
-}
-
-bool isLibrary(const ast::Expr& root) {
-  const syntax::Familiar* known = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
-  return known && (known->prefix || known->layer);
 }
 
 }  // namespace

@@ -33,13 +33,17 @@ std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype)
               {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
 }
 
-std::optional<Help> ownShapes(Context& context, Span assignment) {
+std::optional<Help> ownShapes(Context& context, Span assignment, Span declared) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* loop = file ? statementAround(*file, assignment, {StmtKind::For, StmtKind::While}) : nullptr;
   if (!loop || loop->isStatic) return std::nullopt;
   const ast::Expr* branch = expressionAround(*file, assignment, ExprKind::If);
   if (branch && holds(loop->span, branch->span)) return std::nullopt;  // it may be changed, or not
-  if (loop->kind == StmtKind::While || !mayBeStatic(*loop))
+  // Where a loop around it carries the variable, too, unrolling the inner one alone does not help.
+  const ast::Stmt* outer = placeIn(*file, loop->span).outer;
+  const bool inLoop = outer && (outer->kind == StmtKind::For || outer->kind == StmtKind::While) && !outer->isStatic &&
+                      !holds(outer->span, declared);
+  if (loop->kind == StmtKind::While || inLoop || !mayBeStatic(*loop))
     return Help{"make the tensor of the final size before the loop, and assign each part", {}};
   const Span start = loop->lo->span;
   return Help{

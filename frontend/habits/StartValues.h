@@ -19,6 +19,7 @@ std::optional<Help> extremeStart(Context& context, Span none);
 std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype);
 
 /// `xs = concat([xs, row])`, whose shape changes from trip to trip of the loop around it.
-std::optional<Help> ownShapes(Context& context, Span assignment);
+/// `declared`: the variable.
+std::optional<Help> ownShapes(Context& context, Span assignment, Span declared);
 
 }  // namespace tenc::frontend

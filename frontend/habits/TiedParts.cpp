@@ -29,9 +29,9 @@ bool hasParameters(std::string_view layer) {
 }
 
 /// `net.encoder`, `layers[0]`, as written; empty for another expression.
-std::string pathOf(const ast::Expr& e) {
+std::string pathOfPart(const ast::Expr& e) {
   if (e.kind == ExprKind::Name) return e.text;
-  const std::string before = e.kind == ExprKind::Member || e.kind == ExprKind::Index ? pathOf(*e.args[0]) : "";
+  const std::string before = e.kind == ExprKind::Member || e.kind == ExprKind::Index ? pathOfPart(*e.args[0]) : "";
   if (before.empty()) return "";
   if (e.kind == ExprKind::Member) return before + "." + e.text;
   const ast::Expr* i = e.subscripts.size() == 1 ? e.subscripts[0].index.get() : nullptr;
@@ -90,7 +90,7 @@ class Parts {
   }
   void walkPath(const ast::Expr& e) {
     const ast::Expr* root = rootOf(e);
-    const std::string path = pathOf(e);
+    const std::string path = pathOfPart(e);
     if (e.kind == ExprKind::Name) return walkNamed(e.text, e.span.begin);
     if (!path.empty() && root) add(path);
   }
@@ -209,7 +209,7 @@ class Parts {
                           (s.target->kind == ExprKind::Member || s.target->kind == ExprKind::Index);
       const ast::Expr* root = ofPart ? rootOf(*s.target) : nullptr;
       if (!found_ && root && root->text == model && namesShared(file_, *s.value).contains(model))
-        found_ = pathOf(*s.target);
+        found_ = pathOfPart(*s.target);
     };
     visitAround(file_, place_, visitor);
   }
@@ -262,12 +262,8 @@ bool mayCount(const ast::File& file, const SourceManager& sources) {
   const auto counts = [](std::string_view text) {
     return text.find("numel") != text.npos || text.find("nelement") != text.npos;
   };
-  bool found = std::ranges::any_of(file.lost, counts);
+  bool found = std::ranges::any_of(file.lost, counts) || anyUnread(file, sources, counts);
   TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const bool unread = s.kind == StmtKind::Error && s.span.valid();
-    found = found || (unread && counts(sources.text(s.span)));
-  };
   visitor.onExpression = [&](const ast::Expr& e) {
     found = found || counts(e.text);
     return true;

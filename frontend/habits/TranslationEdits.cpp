@@ -92,37 +92,32 @@ bool callsMethodOfTorch(std::string_view text) {
 }  // namespace
 
 bool hidesMethods(const ast::File& file, const SourceManager& sources) {
-  bool found =
-      std::ranges::any_of(file.lost, [](const std::string& name) { return syntax::methodsOfTorch().contains(name); });
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && callsMethodOfTorch(sources.text(s.span)));
-  };
-  visitor.visit(file);
-  return found;
+  return std::ranges::any_of(file.lost, [](const std::string& n) { return syntax::methodsOfTorch().contains(n); }) ||
+         anyUnread(file, sources, callsMethodOfTorch);
 }
 
-bool Translation::waits() const {
-  const ast::File* file = context_.frame().unit->file;
-  if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
-  if (file && drawsApart(*file, context_.sources)) return true;
-  if (file && context_.frame().undeclared.insert("[]").second && wholeListOperation(context_, *file).valid()) {
-    context_.frame().undeclared.insert(std::string(kUntold));
-    return true;
-  }
-  if (!file || !hasUnread(*file)) return false;
-  if (hidesSum(*file, context_.sources) || hidesMethods(*file, context_.sources)) return true;
-  const SourceFile& source = context_.sources.file(file->source);
+namespace {
+/// Whether the file may mean something by a call that is told only when all of it is read, or by nothing that TL has.
+bool holdsBack(Context& context, const ast::File& file) {
+  const SourceManager& sources = context.sources;
+  if (drawsApart(file, sources) || wholeListOperation(context, file).valid()) return true;
+  if (!hasUnread(file)) return false;
+  if (hidesSum(file, sources) || hidesMethods(file, sources)) return true;
+  const SourceFile& source = sources.file(file.source);
   const size_t end = source.lineStart(source.lastLine()) + source.line(source.lastLine()).size();
-  const Span whole{file->source, 0, static_cast<uint32_t>(end)};
-  if (librariesOf(*file).torch && mayMeanTorch(context_.sources.text(whole))) return true;
-  bool found = file->lost.contains("T");
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    found = found || (s.kind == ast::Stmt::Kind::Error && s.span.valid() && turnsDims(context_.sources.text(s.span)));
-  };
-  visitor.visit(*file);
-  return found;
+  const Span whole{file.source, 0, static_cast<uint32_t>(end)};
+  if (librariesOf(file).torch && mayMeanTorch(sources.text(whole))) return true;
+  return file.lost.contains("T") || anyUnread(file, sources, turnsDims);
+}
+}  // namespace
+
+bool Translation::waits() const {
+  if (context_.frame().undeclared.contains(std::string(kUntold))) return true;
+  const ast::File* file = context_.frame().unit->file;
+  if (!file) return false;
+  const auto [known, isNew] = context_.heldBack.try_emplace(file->source);
+  if (isNew) known->second = holdsBack(context_, *file);
+  return known->second;
 }
 
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {

@@ -61,6 +61,13 @@ const ast::Expr& rootOfMember(const ast::Expr& member) {
   return *root;
 }
 
+std::string pathOf(const ast::Expr& e) {
+  if (e.kind == ast::Expr::Kind::Name) return e.text;
+  if (e.kind != ast::Expr::Kind::Member) return {};
+  const std::string base = pathOf(*e.args[0]);
+  return base.empty() ? base : base + "." + e.text;
+}
+
 const ast::Expr* rootOf(const ast::Expr& target) {
   const ast::Expr* e = &target;
   while (e->kind == ast::Expr::Kind::Index || e->kind == ast::Expr::Kind::Member) e = e->args[0].get();

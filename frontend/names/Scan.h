@@ -38,6 +38,8 @@ const ast::Expr* rootOf(const ast::Expr& target);
 const ast::Expr& rootOfMember(const ast::Expr& member);
 /// `True` or `False`, as Python writes them, or as TL does; nothing for what the text does not tell.
 std::optional<bool> boolWritten(const ast::Expr& e);
+/// "x", "m.w"; empty for what is no path of names.
+std::string pathOf(const ast::Expr& e);
 /// Adds the indices of an assignment's target, in the order of evaluation; none for a tuple.
 void indicesOf(const ast::Expr& target, std::vector<const ast::Expr*>& indices);
 

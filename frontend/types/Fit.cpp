@@ -26,7 +26,7 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
         d.help(start->text, start->edits);
     const bool sameDtype = found && t.kind == Ty::Kind::Tensor && t.dtype == *found;
     if (code == Code::E0209 && sameDtype)
-      if (auto own = ownShapes(context_, who.span)) d.help(own->text, own->edits);
+      if (auto own = ownShapes(context_, who.span, who.declared)) d.help(own->text, own->edits);
     if (code == Code::E0207 && who.declared.valid()) {
       if (auto anew = boundAnew(context_, who.span, who.declared)) d.help(anew->text, anew->edits);
     }
