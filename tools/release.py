@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Makes a release: tools/release.py [--build build/release] [--output FOLDER] [--try ROOT]... | --check
 
-Of a static release build (the preset `release`) it makes tenc-VERSION-linux-x86_64.tar.xz with its SHA-256 beside it: the tool in one file, without its
+Of a static release build (the preset `release`) it makes tenc-VERSION-linux-x86_64.tar.gz with its SHA-256 beside it: the tool in one file, without its
 symbols, the documentation with docs/index.html, the examples, the highlighting for editors, and the licences of all that is linked into the tool.
 The same sources and the same binary give the same archive, byte by byte.
 
 Before that it checks that the tool needs no shared library but the C library's, and no symbol newer than glibc 2.35, which Ubuntu 22.04 has
-(Debian 12: 2.36). --try unpacks the archive in a root file system, such as `mmdebstrap --variant=essential bookworm ROOT` makes, and runs
-tenc there as nobody (it has to be root for that). --check makes nothing.
+(Debian 12: 2.36). --try unpacks the archive in a root file system, such as `debootstrap --variant=minbase bookworm ROOT` makes, with the tools that
+are there, and runs tenc as nobody (it has to be root for that). Such systems have gzip, and neither xz nor zstd. --check makes nothing.
 
 Needs binutils, Git, and what docs/make_html.py needs."""
 import argparse
+import gzip
 import hashlib
 import os
 import pathlib
@@ -95,7 +96,7 @@ def stage(binary, folder):
 def pack(folder, archive):
     """Files in order, with one time and no owner."""
     time = int(output_of("git", "-C", str(ROOT), "log", "-1", "--format=%ct"))
-    with tarfile.open(archive, "w:xz", preset=6) as tar:
+    with gzip.GzipFile(archive, "wb", mtime=time) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(p for p in folder.rglob("*")):
             info = tar.gettarinfo(path, str(path.relative_to(folder.parent)))
             info.uid = info.gid = 0
@@ -110,8 +111,12 @@ def try_in(root, archive):
     """Unpacks the archive in a root file system, and runs tenc there."""
     with tempfile.TemporaryDirectory(dir=root) as folder:
         os.chmod(folder, 0o755)
-        with tarfile.open(archive) as tar: tar.extractall(folder, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(folder)
-        inside = "/" + str((pathlib.Path(folder) / archive.name.removesuffix(".tar.xz")).relative_to(root))
+        for file in (archive, archive.with_name(archive.name + ".sha256")): shutil.copy(file, folder)
+        where = "/" + str(pathlib.Path(folder).relative_to(root))
+        for command in (["sha256sum", "--check", "--quiet", archive.name + ".sha256"], ["tar", "xf", archive.name]):
+            done = subprocess.run(["chroot", root, "env", "-C", where, *command], capture_output=True, text=True)
+            if done.returncode: fail(f"in {root}: {' '.join(command)}\n{done.stderr}")
+        inside = f"{where}/{archive.name.removesuffix('.tar.gz')}"
         (root / "tmp").mkdir(exist_ok=True)
         os.chmod(root / "tmp", 0o1777)
         for arguments, printed in TRIALS:
@@ -136,7 +141,7 @@ def main():
     if args.check: return
     name = f"tenc-{version()}-linux-x86_64"
     args.output.mkdir(parents=True, exist_ok=True)
-    archive = args.output / f"{name}.tar.xz"
+    archive = args.output / f"{name}.tar.gz"
     with tempfile.TemporaryDirectory() as folder:
         stage(binary, pathlib.Path(folder) / name)
         pack(pathlib.Path(folder) / name, archive)
