@@ -32,6 +32,7 @@ struct Familiar {
   bool prefix = false;                  ///< a module of another library: `np.zeros`
   bool keyword = false;                 ///< the replacement is a word of the grammar
   bool refused = false;                 ///< nothing of the module has a place in TL
+  bool ofBuiltin = false;               ///< what a call of it means is a built-in, not a module's function of this name
   bool layer = false;                   ///< stands in the module `nn`
   std::string_view inSubscript{};       ///< what it is between the brackets of an index
   std::string_view inAxes{};            ///< what it is among the axes of `vmap`

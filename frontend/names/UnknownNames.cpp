@@ -248,7 +248,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
   } else if ((!call || !habits_.offerRewrite(d, *call)) &&
              (ended == context_.frame().ended.end() || !offerBefore(d, std::string(name), span)) &&
-             ((known && !known->replacement.empty()) || !offerModule(d, name, span))) {
+             ((known && (!known->replacement.empty() || (call && known->ofBuiltin))) || !offerModule(d, name, span))) {
     std::vector<std::string> names = scopes_.visibleNames();
     if (file && isReceiver(*file, span))  // of which built-ins have no members
       std::erase_if(names, [](const std::string& n) { return builtinRow(n) != nullptr; });
