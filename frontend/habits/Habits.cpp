@@ -453,7 +453,10 @@ const syntax::Familiar* partWithHelp(const ast::Expr& member) {
 
 void Habits::offerOperation(Diagnostics::Builder& d, const std::string& name, Span whole) {
   const std::string near = nearest(name, scopes_.visibleNames());
-  if (near.empty())
+  if (!syntax::foreignCalls(name).empty())  // whose arguments are not known yet, or not what TL takes
+    d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain " + name +
+           "` says what TL writes");
+  else if (near.empty())
     d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain ops` lists them");
   else
     d.help("operations have no prefix: did you mean `" + near + "`?", {{whole, near}});
