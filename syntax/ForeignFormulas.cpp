@@ -195,6 +195,7 @@ constexpr ForeignCall kCalls[] = {
     // Derivatives of higher order, and loops.
     {.call = "hessian(f)", .text = "ad.hessian({f})", .form = kPrefixed, .help = kDerivatives},
     {.call = "jacfwd(f)", .text = "ad.jacobian({f})", .form = kPrefixed, .help = kDerivatives},
+    {.call = "jacobian(f)", .text = "ad.jacobian({f})", .form = kPrefixed, .help = kDerivatives},
     {.call = "jacrev(f)", .text = "ad.jacobian({f})", .form = kPrefixed, .help = kDerivatives},
     {.call = "functional.jacobian(f, x)", .text = "ad.jacobian({f})({x})", .form = kTorch, .help = kDerivatives},
     {.call = "functional.hessian(f, x)", .text = "ad.hessian({f})({x})", .form = kTorch, .help = kDerivatives},

@@ -152,6 +152,8 @@ constexpr ForeignCall kCalls[] = {
     {.call = "addcmul(a, b, c)", .text = "{a} + {b} * {c}", .form = kPrefixed},
     {.call = "addcdiv(a, b, c)", .text = "{a} + {b} / {c}", .form = kPrefixed},
     {.call = "deg2rad(x)", .text = "{x} * (pi / 180.0)", .form = kPrefixed},
+    {.call = "degrees(x)", .text = "{x} * (180.0 / pi)", .form = kPrefixed},
+    {.call = "radians(x)", .text = "{x} * (pi / 180.0)", .form = kPrefixed},
     {.call = "rad2deg(x)", .text = "{x} * (180.0 / pi)", .form = kPrefixed},
     {.call = "nan_to_num(x)",
      .text = "clamp(where(isnan({x}), 0.0, {x}), min_value({x}.dtype), max_value({x}.dtype))",

@@ -59,6 +59,10 @@ std::optional<Edit> quotedDevice(Context& context, const std::vector<Val>& opera
   return std::nullopt;
 }
 
+bool isUpdate(std::string_view opName) {
+  return opName.size() > 1 && opName.ends_with('=') &&
+         std::string_view("=!<>").find(opName[0]) == std::string_view::npos;
+}
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
 }  // namespace
 
@@ -122,6 +126,8 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
           d.help("a variable keeps its dtype: one of floats starts with floats, as in `var x = [1.0, 2.0]`; `" +
                      std::string(ir::name(t)) + "(...)` cuts off the fraction, as NumPy and PyTorch do without a word",
                  cutOff(context, *decides, v));
+        else if (isUpdate(opName))  // floats from the start would keep what NumPy cuts off
+          d.help("a variable keeps its dtype: one of floats starts with floats, as in `var x = [1.0, 2.0]`");
         else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");
         else

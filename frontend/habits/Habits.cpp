@@ -456,10 +456,10 @@ void Habits::offerOperation(Diagnostics::Builder& d, const std::string& name, Sp
   if (!syntax::foreignCalls(name).empty())  // whose arguments are not known yet, or not what TL takes
     d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain " + name +
            "` says what TL writes");
-  else if (near.empty())
-    d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain ops` lists them");
-  else
+  else if (isMistyped(name, near) && name[0] == near[0])  // NumPy's `dstack` is not `stack`
     d.help("operations have no prefix: did you mean `" + near + "`?", {{whole, near}});
+  else
+    d.help("operations have no prefix, and there is none called `" + name + "`: `tenc explain ops` lists them");
 }
 
 /// `torch.std`, as a value, is made the lambda that calls it, since each call is mended by how it is written.

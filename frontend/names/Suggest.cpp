@@ -44,16 +44,16 @@ std::string digits(std::string_view text) {
     if (std::isdigit(static_cast<unsigned char>(c)) != 0) out += c;
   return out;
 }
+}  // namespace
 
-/// Whether the letters say enough: two of them exchanged, or one of six wrong, or two of eight.
 bool isMistyped(std::string_view name, std::string_view meant) {
   std::string a(name), b(meant);
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
   const size_t distance = editDistance(name, meant);
+  if (digits(name) != digits(meant)) return false;
   return (distance == 1 && (a == b || name.size() >= 6)) || (distance == 2 && name.size() >= 8);
 }
-}  // namespace
 
 std::string respelled(std::string_view name, const std::vector<std::string>& names) {
   const std::string whole = letters(name);

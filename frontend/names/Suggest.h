@@ -11,6 +11,8 @@
 namespace tenc::frontend {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
+/// Whether the letters say enough: two of them exchanged, or one of six wrong, or two of eight. Digits are no letters.
+bool isMistyped(std::string_view name, std::string_view meant);
 /// The one of `names` in lower case that has the words of `name`, whatever its case, blanks and final `Loss`: `rmsprop`
 /// for `RMSprop`, `cross_entropy` for `CrossEntropyLoss`, `adamw` for `AdamW`. Empty for none.
 std::string respelled(std::string_view name, const std::vector<std::string>& names);
