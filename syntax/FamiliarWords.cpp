@@ -158,7 +158,7 @@ constexpr Familiar kWords[] = {
      .help = "a conversion is written `f64(x)`; an import keeps its name",
      .example = "let x = 1 as f64\n"},
     {.name = "use", .replacement = "import", .help = "a module is imported with `import`", .example = "use nn\n"},
-    {.name = "is", .replacement = "==", .help = "values are compared with `==`", .example = "print(1 is 1)\n"},
+    {.name = "is", .help = "values are compared with `==`", .example = "print(1 is 1)\n"},
     {.name = "xor", .replacement = "!=", .help = "on bools `!=` is exclusive or", .example = "print(true xor false)\n"},
     {.name = "match", .help = "TL has no `match`: use `if` and `else if`", .example = "match x { }\n"},
     {.name = "switch", .help = "TL has no `switch`: use `if` and `else if`", .example = "switch x { }\n"},

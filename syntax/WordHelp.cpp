@@ -66,8 +66,10 @@ class WordHelper : private WordView {
     const bool known = !guards && nothing && whole && startsFromNone(left->getText());
     if (nothing && whole && !known)
       return {{position(span(*left).begin, span(*behindWord(n)).end), negated ? "true" : "false"}};
-    if (negated) return {{position(wordSpan().begin, span(*behindWord(1)).end), "!="}};
-    return {};
+    // Whether two names stand for one object is no question here; of tensors `==` would give bools.
+    const bool value = nothing || is(n, T::INT) || textOf(n) == "True" || textOf(n) == "False";
+    if (!value) return {};
+    return {negated ? Edit{position(wordSpan().begin, span(*behindWord(1)).end), "!="} : Edit{wordSpan(), "=="}};
   }
 
   /// Whether a statement gives the name `None`, or a parameter has that for a default.

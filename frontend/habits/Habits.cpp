@@ -100,6 +100,7 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   if (method && callee.text == "backward") {
     auto step = trainingStep(context_, call);
     if (!step) step = backwardStep(context_, call);
+    if (!step) step = namedLoss(context_, call);
     if (step) {
       d.help(step->text, step->edits);
       return true;

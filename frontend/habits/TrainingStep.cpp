@@ -383,4 +383,24 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
 }
 
+std::optional<Help> namedLoss(Context& context, const ast::Expr& backward) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* s = file ? placeIn(*file, backward.span).statement : nullptr;
+  const ast::Expr& of = *backward.args[0]->args[0];
+  const bool alone = s && s->kind == StmtKind::Expr && s->value.get() == &backward && s->annotations.empty();
+  if (!alone || of.kind == ExprKind::Name || of.kind == ExprKind::Member || !backward.arguments.empty())
+    return std::nullopt;
+  const auto isFree = [&](std::string_view n) { return timesNamed(*file, n) == 0; };
+  static constexpr std::string_view kNames[] = {"loss", "total_loss", "objective"};
+  const auto* const name = std::ranges::find_if(kNames, isFree);
+  const SourceFile& source = context.sources.file(s->span.file);
+  const size_t begin = source.lineStart(source.position(s->span.begin).line);
+  const std::string margin(context.sources.text({s->span.file, static_cast<uint32_t>(begin), s->span.begin}));
+  if (name == std::end(kNames) || margin.find_first_not_of(" \t") != std::string::npos) return std::nullopt;
+  return Help{"a gradient is a value, which `value_and_grad` gives: what it is taken of needs a name",
+              {{Span{s->span.file, s->span.begin, s->span.begin},
+                "let " + std::string(*name) + " = " + std::string(context.sources.text(of.span)) + "\n" + margin},
+               {of.span, std::string(*name)}}};
+}
+
 }  // namespace tenc::frontend
