@@ -325,6 +325,7 @@ constexpr ForeignCall kCalls[] = {
      .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
      .apart = true,
      .help = kDecimals},
+    {.call = "around(x)", .text = "round({x})", .form = kPrefixed},
     {.call = "around(x, !decimals)",
      .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
      .form = kPrefixed,

@@ -496,7 +496,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help("operations have no prefix");
     return true;
   }
-  if (isInPlaceName(name)) {
+  if (isInPlaceName(name) && !syntax::familiarName(name)) {
     d.help("values do not change in place: a function gives a new value, which is bound to the name again");
     return true;
   }
