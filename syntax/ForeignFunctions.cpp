@@ -39,6 +39,8 @@ bool mayAskForMode(std::string_view name) {
 }
 bool givesOneArray(std::string_view function) { return std::ranges::binary_search(kOneArray, function); }
 bool givesSeveralByDim(std::string_view function) { return std::ranges::binary_search(kSeveral, function); }
+bool isInPlaceElsewhere(std::string_view method) { return method == "sort"; }
+
 bool givesIndices(std::string_view function) { return std::ranges::binary_search(kIndices, function); }
 
 namespace {

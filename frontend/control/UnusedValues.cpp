@@ -4,11 +4,13 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Trees.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -75,7 +77,11 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
     const Binding* own = x.kind == ExprKind::Name ? scopes_.find(x.span) : nullptr;
     return own && own->isVar && sameTypes(own->value, v);
   };
-  if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) return call.args[0]->args[0]->text;
+  if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) {
+    const std::string& name = call.args[0]->args[0]->text;
+    const ast::File* file = context_.frame().unit->file;
+    return file && aliasRead(*file, name, call.span) ? "" : name;
+  }
   if (!value.is(Val::Kind::Tuple) || value.elems.empty()) return "";
   // `optim.step(state, m, g)` gives a new m and a new state.
   std::string names;
@@ -98,8 +104,9 @@ const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& val
   const ast::File* file = context_.frame().unit->file;
   if (own && file && holdsArray(own->value) && aliasRead(*file, of->text, call.span))
     return nullptr;  // which would change, too
-  const bool isObject = own && value.is(Val::Kind::Struct) && own->keyword.valid() && sameTypes(own->value, value);
-  return isObject ? own : nullptr;
+  const bool changes =
+      value.is(Val::Kind::Struct) || (value.is(Val::Kind::Tensor) && syntax::isInPlaceElsewhere(call.args[0]->text));
+  return own && changes && own->keyword.valid() && sameTypes(own->value, value) ? own : nullptr;
 }
 
 bool UnusedValues::doesMore(const ir::Region& region) {

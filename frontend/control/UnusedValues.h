@@ -33,7 +33,8 @@ class UnusedValues {
   /// What a call's result may be meant for: `x` of `x.sort()`, a variable of that type, or the variables among the
   /// arguments that have the types of its parts, as `(m, state)`. Empty for nothing.
   std::string changed(const ast::Expr& call, const Val& value) const;
-  /// What a `let` binds to a struct that the call, a method of it, gives anew; null for others.
+  /// What a `let` binds to a struct that the call, a method of it, gives anew, or to an array that NumPy's method of
+  /// that name changes; null for others.
   const Binding* changedObject(const ast::Expr& call, const Val& value) const;
 
   Context& context_;
