@@ -182,6 +182,34 @@ Schedule scheduleSmall(const Kernel& kernel, const SmallProduct& s) {
   return schedule;
 }
 
+// ---- interleaved products
+
+std::optional<InterleavedProduct> interleavedProduct(const Kernel& kernel, const Workers& workers) {
+  const Product& p = kernel.product;
+  if (!isFlat(p) || p.b.block != 0 || p.operands != p.dtype || !ir::isFloat(p.dtype) || p.k < 1) return std::nullopt;
+  if (p.m > ir::kSmallExtent || p.n > ir::kSmallExtent) return std::nullopt;
+  InterleavedProduct s;
+  s.lanes = lanesOf(p, workers);
+  while (s.dim < p.batch.size() && !ir::areInterleaved(p.batch[s.dim], p.a.batch[s.dim], p.b.batch[s.dim])) ++s.dim;
+  if (s.dim == p.batch.size()) return std::nullopt;
+  s.vectors = (p.batch[s.dim] + s.lanes - 1) / s.lanes;
+  const bool wide = workers.vectors.registerBytes == 64;  // 32 registers
+  s.rows = Blocks::of(p.m, 4);
+  s.columns = Blocks::of(p.n, wide ? 4 : 2);
+  return s;
+}
+
+Schedule scheduleInterleaved(const Kernel& kernel, const InterleavedProduct& s) {
+  const Product& p = kernel.product;
+  Schedule schedule;
+  schedule.items = elements(p.batch) / p.batch[s.dim] * s.vectors;
+  const double each = productWork(kernel) / static_cast<double>(schedule.items);
+  schedule.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / each), 1, schedule.items);
+  schedule.scratchBytes = static_cast<uint64_t>(p.m * p.n * s.lanes * bytesOfElement(p));  // sums
+  schedule.form = s;
+  return schedule;
+}
+
 // ---- tiled products
 
 /// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
@@ -378,6 +406,7 @@ Schedule scheduleDepthwise(const Kernel& kernel, const Workers& workers, Level l
 Schedule formOf(const Kernel& kernel, const Workers& workers, Level level) {
   const Product& p = kernel.product;
   if (p.depthwise) return scheduleDepthwise(kernel, workers, level);
+  if (const auto interleaved = interleavedProduct(kernel, workers)) return scheduleInterleaved(kernel, *interleaved);
   if (const auto small = smallProduct(kernel, workers, level)) return scheduleSmall(kernel, *small);
   return isStreamed(p, workers, level) ? scheduleStreamed(kernel, workers) : scheduleTiled(kernel, workers, level);
 }
@@ -455,6 +484,10 @@ std::string describe(const StreamedProduct& product) {
 std::string describe(const SmallProduct& product) {
   return "small products: " + std::to_string(product.rows.most()) + " x " + std::to_string(product.vectors) +
          " vectors of " + std::to_string(product.lanes) + (product.turned ? ", turned" : "");
+}
+std::string describe(const InterleavedProduct& product) {
+  return "interleaved products: " + std::to_string(product.rows.most()) + " x " +
+         std::to_string(product.columns.most()) + " vectors of " + std::to_string(product.lanes) + " matrices";
 }
 std::string describe(const DepthwiseConvolution&) { return "depthwise convolution"; }
 

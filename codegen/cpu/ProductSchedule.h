@@ -156,6 +156,17 @@ struct SmallOperands {
 };
 SmallOperands operandsOf(const Product& product, bool swapped);
 
+// ---- interleaved products
+
+/// Of a batch whose matrices lie side by side, element by element: lanes are matrices, and a tile of rows by columns of
+/// such vectors stays in registers.
+struct InterleavedProduct {
+  int lanes = 16;       ///< matrices of a vector
+  size_t dim = 0;       ///< of the batch, that lanes run along
+  int64_t vectors = 1;  ///< of that dim; the last begins earlier where it would not be full
+  Blocks rows, columns;
+};
+
 // ---- depthwise convolutions
 
 /// A tile of rows by vectors of places stays in registers. For each column of the window its weights are broadcast, and
@@ -181,6 +192,7 @@ bool storesAlongRows(const Kernel& kernel);
 std::string describe(const TiledProduct& product);
 std::string describe(const StreamedProduct& product);
 std::string describe(const SmallProduct& product);
+std::string describe(const InterleavedProduct& product);
 std::string describe(const DepthwiseConvolution& convolution);
 
 }  // namespace tenc::codegen::cpu
