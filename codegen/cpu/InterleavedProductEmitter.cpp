@@ -3,6 +3,7 @@
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/KernelEmitters.h"
 #include "codegen/cpu/ProductEmitter.h"
+#include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -111,7 +112,41 @@ class InterleavedProductEmitter : ProductEmitter {
     b_.SetInsertPoint(next);
   }
 
+  /// The rows of a matrix, or all of it, that lie side by side where the product itself is stored matrix by matrix.
+  struct Runs {
+    int64_t count, elements, apart;
+  };
+  std::optional<Runs> runsOfStrips() const {
+    if (!isPlainStore(kernel_)) return std::nullopt;
+    const Access& to = p_.epilogue.stores[0].access;
+    const int64_t apart = to.strides[p_.batch.size()];
+    if (to.strides[plan_.dim] == 1 || (p_.n == 1 && to.strides[p_.batch.size() + 1] != 1)) return std::nullopt;
+    const bool dense = p_.m == 1 || apart == p_.n;
+    const Runs runs = dense ? Runs{1, p_.m * p_.n, 0} : Runs{p_.m, p_.n, apart};
+    return runs.elements % stripOf(size_) == 0 ? std::optional(runs) : std::nullopt;
+  }
+
+  /// Stores 16 bytes of a matrix at a time.
+  void storeStrips(const Runs& runs) {
+    const Access& to = p_.epilogue.stores[0].access;
+    Val out = at(arguments_.buffers[to.buffer], to.offset);
+    for (size_t d = 0; d < batch_.size(); ++d) out = bytes(out, b_.CreateMul(batch_[d], int64(to.strides[d])));
+    const int64_t strip = stripOf(size_);
+    loop(int64(0), int64(runs.count), 1, [&](Val run) {
+      Val begin = bytes(out, b_.CreateMul(run, int64(runs.apart)));
+      loop(int64(0), int64(runs.elements), strip, [&](Val element) {
+        Values sums;
+        for (int64_t i = 0; i < strip; ++i) sums.push_back(load(sumAt(run, b_.CreateAdd(element, int64(i)))));
+        Val place = bytes(begin, element);
+        const Values strips = stripsAcross(b_, sums);
+        for (size_t lane = 0; lane < strips.size(); ++lane)
+          b_.CreateAlignedStore(strips[lane], at(place, static_cast<int64_t>(lane) * to.strides[plan_.dim]), align());
+      });
+    });
+  }
+
   void storeLanes(Val first, Val mask) {
+    if (const auto runs = runsOfStrips(); runs && mask == nullptr) return storeStrips(*runs);
     loop(int64(0), int64(p_.m), 1, [&](Val row) {
       loop(int64(0), int64(p_.n), 1, [&](Val column) {
         const Stage& epilogue = p_.epilogue;
