@@ -303,8 +303,16 @@ void cutDepth(TiledProduct& t, const Product& p) {
   t.depth = Blocks::of(p.k, std::min(kPart / rowBytes, kBothParts / ((p.m + columns) * size)));
 }
 
-TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
-  constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+
+/// More rows than can be turned together are several tasks.
+void cutTurnedRows(TiledProduct& t, const Product& p) {
+  const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
+  const int64_t blocks = (kMostTurned / rowBytes - 2 * t.lanes) / t.rows.most();
+  if (blocks > 0) t.rowTasks = std::max(t.rowTasks, (t.rows.count + blocks - 1) / blocks);
+}
+
+TileStore storeOf(const Kernel& kernel, TiledProduct& t, Level level) {
   const Product& p = kernel.product;
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
   TileStore s;
@@ -317,7 +325,9 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
     return s;
   }
   s.direct = isPlainStore(kernel);
-  s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel) && t.turnedRows(p) * rowBytes <= kMostTurned;
+  s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel);
+  if (s.turned && t.pack == PackB::None) cutTurnedRows(t, p);
+  s.turned = s.turned && t.turnedRows(p) * rowBytes <= kMostTurned;
   s.bytes = static_cast<uint64_t>((s.turned ? t.turnedRows(p) : t.rows.most()) * rowBytes);
   return s;
 }
