@@ -1,4 +1,6 @@
 // Product groups: matrix products and convolutions with their epilogue.
+#include <algorithm>
+
 #include "codegen/KernelBuilder.h"
 #include "ir/Views.h"
 
@@ -15,13 +17,30 @@ const ir::Op* productOf(const ir::Region& region) {
   return nullptr;
 }
 
+namespace {
+/// Whether `v` is computed from the result of the product.
+bool isOfProduct(const ir::Value* v) {
+  if (v->op == nullptr) return false;
+  if (v->op->has(Trait::Product)) return true;
+  return std::ranges::any_of(v->op->operands(), isOfProduct);
+}
+}  // namespace
+
 void storeResults(const KernelBuild& g, StageBuilder& b, const Index& index) {
   const ir::Op* yield = g.fused.regions[0]->terminator();
   for (uint32_t i = 0; i < g.kernel.buffers.size(); ++i) {
     if (g.kernel.bufferResult[i] < 0) continue;
     const ir::Value* v = yield->operand(static_cast<size_t>(g.kernel.bufferResult[i]));
+    Index to = index;
+    const ir::Dims& shape = v->type.shape;
+    // What is permuted is computed where the product is, and stored elsewhere.
+    if (v->op != nullptr && v->op->kind == OpKind::Permute && isOfProduct(v)) {
+      const auto& perm = v->op->intsAttr("perm");
+      for (size_t d = 0; d < perm.size(); ++d) to.dims[d] = index.dims[static_cast<size_t>(perm[d])];
+      v = v->op->operand(0);
+    }
     ExprId e = b.value(v, index);
-    b.stage.stores.push_back({b.access(i, linearise(index, v->type.shape)), e});
+    b.stage.stores.push_back({b.access(i, linearise(to, shape)), e});
   }
 }
 

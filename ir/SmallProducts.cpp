@@ -20,4 +20,20 @@ bool areSmallProducts(const Op& matmul) {
   return !view || isSideBySide(rank - 1) || isSideBySide(rank - 2);
 }
 
+std::optional<size_t> interleavedDim(const Op& matmul) {
+  const Type& result = matmul.result()->type;
+  if (matmul.kind != OpKind::Matmul || matmul.hasAttr("rounds") || matmul.hasAttr("dtype")) return std::nullopt;
+  if (result.dtype != DType::F32 && result.dtype != DType::F64) return std::nullopt;
+  const size_t rank = result.shape.size();
+  if (result.shape[rank - 2] > kSmallExtent || result.shape[rank - 1] > kSmallExtent) return std::nullopt;
+  std::optional<StridedView> views[2];
+  for (size_t i : {0, 1}) {
+    views[i] = stridedView(matmul.operand(i), [](const Value* v) { return !v->op || !v->op->has(Trait::Structural); });
+    if (!views[i]) return std::nullopt;
+  }
+  for (size_t d = 0; d + 2 < rank; ++d)
+    if (areInterleaved(result.shape[d], views[0]->strides[d], views[1]->strides[d])) return d;
+  return std::nullopt;
+}
+
 }  // namespace tenc::ir

@@ -1,5 +1,7 @@
 // Many products of small matrices, [b, 4, 4] @ [b, 4, 4]: each is a few vectors.
 #pragma once
+#include <optional>
+
 #include "ir/Module.h"
 
 namespace tenc::ir {
@@ -18,5 +20,14 @@ constexpr bool isSmallRight(int64_t k, int64_t n, int64_t rows) {
 /// vectors are loaded from (the right one, or, for one column, the left one) has rows or columns side by side in
 /// memory. Where the batch is side by side, it is what vectors should run along.
 bool areSmallProducts(const Op& matmul);
+
+/// Whether matrices lie side by side along a dim of the batch, element by element, in both operands, or in one of which
+/// the other has the same for all.
+constexpr bool areInterleaved(int64_t matrices, int64_t strideOfLeft, int64_t strideOfRight) {
+  const bool known = strideOfLeft >= 0 && strideOfLeft <= 1 && strideOfRight >= 0 && strideOfRight <= 1;
+  return matrices >= kLeastSmallProducts && known && strideOfLeft + strideOfRight > 0;
+}
+/// The first such dim of a product of few rows and columns.
+std::optional<size_t> interleavedDim(const Op& matmul);
 
 }  // namespace tenc::ir

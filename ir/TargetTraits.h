@@ -55,7 +55,8 @@ struct TargetTraits {
   /// Many small products (ir/SmallProducts.h) have kernels of their own, of any number of terms; one column of each is
   /// no sum along rows then.
   bool smallProducts = true;
-  int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
+  bool permutedProducts = true;  ///< kernels of matrix products may store results with their dims in another order
+  int64_t vectorBytes = 64;      ///< a register, or what a group of threads loads at a time
   /// What lies side by side in the matrix product that a convolution becomes.
   enum class ConvColumns : uint8_t {
     Fuller,    ///< places or output channels: those that fill vectors better

@@ -43,6 +43,11 @@ def define(workloads, Workload):
         row(f"product_transposed_20000x{n}x{n}", "x0 @ x1.T", [(20000, n, n)] * 2, [normal(20000, n, n)] * 2, *[lambda x, y: x @ turned(y)] * 2, n)
     row("product_relu_20000x4x4", "relu(x0 @ x1 + x2)", [(20000, 4, 4)] * 3, [normal(20000, 4, 4)] * 3, lambda x, y, z: torch.relu(x @ y + z),
         lambda x, y, z: jax.nn.relu(x @ y + z), 6)
+    for result in ("ijb", "bij"):
+        for n in (6, 8, 16):
+            path = f"ikb,kjb->{result}"
+            row(f"product_interleaved_20000x{n}x{n}_{result}", f'einsum("{path}", x0, x1)', [(n, n, 20000)] * 2, [normal(n, n, 20000)] * 2,
+                lambda x, y, path=path: torch.einsum(path, x, y), lambda x, y, path=path: jnp.einsum(path, x, y), n)
 
     for b, c, side, window, stride in [(8, 64, 56, 5, 1), (8, 64, 56, 7, 1), (8, 64, 56, 5, 2), (1, 96, 56, 7, 1), (8, 192, 14, 7, 1)]:
         pad = window // 2

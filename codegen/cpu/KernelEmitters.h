@@ -32,6 +32,7 @@ void emitLoopKernel(const KernelToEmit& kernel, const LoopSchedule& schedule);
 void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product);
 void emitStreamedProduct(const KernelToEmit& kernel, const StreamedProduct& product);
 void emitSmallProduct(const KernelToEmit& kernel, const SmallProduct& product);
+void emitInterleavedProduct(const KernelToEmit& kernel, const InterleavedProduct& product);
 void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution);
 /// Return what is not supported, or "".
 std::string emitNativeLoop(const KernelToEmit& kernel, const NativeLoop& loop);

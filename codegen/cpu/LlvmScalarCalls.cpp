@@ -118,11 +118,12 @@ void LlvmScalars::setFault(Scalar condition, uint32_t fault) {
   setFault(condition, fault, [&] { return BadIndex{}; });
 }
 
-void LlvmScalars::setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad) {
+Value* LlvmScalars::setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad, Value* otherwise,
+                             Value* faulted) {
   Value* c = value(outside);
-  if (auto* known = llvm::dyn_cast<llvm::Constant>(c); known != nullptr && known->isNullValue()) return;
+  if (auto* known = llvm::dyn_cast<llvm::Constant>(c); known != nullptr && known->isNullValue()) return otherwise;
   if (mask_ != nullptr) c = b_.CreateAnd(splat(c), mask_);
-  emitRarely(b_, any(c), {}, [&]() -> Values {
+  const Values results = emitRarely(b_, any(c), {otherwise}, [&]() -> Values {
     const BadIndex found = bad();
     auto i64 = [&](int64_t n) -> Value* { return b_.getInt64(static_cast<uint64_t>(n)); };
     Value* index = found.size < 0 ? i64(0) : value(found.index);
@@ -144,8 +145,9 @@ void LlvmScalars::setFault(Scalar outside, uint32_t fault, const std::function<B
     call->addFnAttr(llvm::Attribute::get(b_.getContext(), llvm::Attribute::Cold));
     call->setDoesNotThrow();
     call->setMemoryEffects(llvm::MemoryEffects::argMemOnly());
-    return {};
+    return faulted != nullptr ? Values{faulted} : Values{};
   });
+  return results.empty() ? nullptr : results[0];
 }
 
 }  // namespace tenc::codegen::cpu

@@ -64,8 +64,10 @@ class LlvmScalars : public ScalarBuilder {
     Scalar index;
     int64_t count = 1, size = -1, axis = 0;
   };
-  /// `bad` is asked where nothing runs when all is well.
-  void setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad);
+  /// `bad` is asked where nothing runs when all is well. Gives `otherwise`, or after a fault `faulted`, if there are
+  /// such.
+  llvm::Value* setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad,
+                        llvm::Value* otherwise = nullptr, llvm::Value* faulted = nullptr);
   /// Whether faults happen in the program's order, so that the first is the one to be told.
   bool ordered = false;
 

@@ -182,6 +182,34 @@ Schedule scheduleSmall(const Kernel& kernel, const SmallProduct& s) {
   return schedule;
 }
 
+// ---- interleaved products
+
+std::optional<InterleavedProduct> interleavedProduct(const Kernel& kernel, const Workers& workers) {
+  const Product& p = kernel.product;
+  if (!isFlat(p) || p.b.block != 0 || p.operands != p.dtype || !ir::isFloat(p.dtype) || p.k < 1) return std::nullopt;
+  if (p.m > ir::kSmallExtent || p.n > ir::kSmallExtent) return std::nullopt;
+  InterleavedProduct s;
+  s.lanes = lanesOf(p, workers);
+  while (s.dim < p.batch.size() && !ir::areInterleaved(p.batch[s.dim], p.a.batch[s.dim], p.b.batch[s.dim])) ++s.dim;
+  if (s.dim == p.batch.size()) return std::nullopt;
+  s.vectors = (p.batch[s.dim] + s.lanes - 1) / s.lanes;
+  const bool wide = workers.vectors.registerBytes == 64;  // 32 registers
+  s.rows = Blocks::of(p.m, 4);
+  s.columns = Blocks::of(p.n, wide ? 4 : 2);
+  return s;
+}
+
+Schedule scheduleInterleaved(const Kernel& kernel, const InterleavedProduct& s) {
+  const Product& p = kernel.product;
+  Schedule schedule;
+  schedule.items = elements(p.batch) / p.batch[s.dim] * s.vectors;
+  const double each = productWork(kernel) / static_cast<double>(schedule.items);
+  schedule.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / each), 1, schedule.items);
+  schedule.scratchBytes = static_cast<uint64_t>(p.m * p.n * s.lanes * bytesOfElement(p));  // sums
+  schedule.form = s;
+  return schedule;
+}
+
 // ---- tiled products
 
 /// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
@@ -275,8 +303,16 @@ void cutDepth(TiledProduct& t, const Product& p) {
   t.depth = Blocks::of(p.k, std::min(kPart / rowBytes, kBothParts / ((p.m + columns) * size)));
 }
 
-TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
-  constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+
+/// More rows than can be turned together are several tasks.
+void cutTurnedRows(TiledProduct& t, const Product& p) {
+  const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
+  const int64_t blocks = (kMostTurned / rowBytes - 2 * t.lanes) / t.rows.most();
+  if (blocks > 0) t.rowTasks = std::max(t.rowTasks, (t.rows.count + blocks - 1) / blocks);
+}
+
+TileStore storeOf(const Kernel& kernel, TiledProduct& t, Level level) {
   const Product& p = kernel.product;
   const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
   TileStore s;
@@ -289,7 +325,9 @@ TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
     return s;
   }
   s.direct = isPlainStore(kernel);
-  s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel) && t.turnedRows(p) * rowBytes <= kMostTurned;
+  s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel);
+  if (s.turned && t.pack == PackB::None) cutTurnedRows(t, p);
+  s.turned = s.turned && t.turnedRows(p) * rowBytes <= kMostTurned;
   s.bytes = static_cast<uint64_t>((s.turned ? t.turnedRows(p) : t.rows.most()) * rowBytes);
   return s;
 }
@@ -378,6 +416,7 @@ Schedule scheduleDepthwise(const Kernel& kernel, const Workers& workers, Level l
 Schedule formOf(const Kernel& kernel, const Workers& workers, Level level) {
   const Product& p = kernel.product;
   if (p.depthwise) return scheduleDepthwise(kernel, workers, level);
+  if (const auto interleaved = interleavedProduct(kernel, workers)) return scheduleInterleaved(kernel, *interleaved);
   if (const auto small = smallProduct(kernel, workers, level)) return scheduleSmall(kernel, *small);
   return isStreamed(p, workers, level) ? scheduleStreamed(kernel, workers) : scheduleTiled(kernel, workers, level);
 }
@@ -455,6 +494,10 @@ std::string describe(const StreamedProduct& product) {
 std::string describe(const SmallProduct& product) {
   return "small products: " + std::to_string(product.rows.most()) + " x " + std::to_string(product.vectors) +
          " vectors of " + std::to_string(product.lanes) + (product.turned ? ", turned" : "");
+}
+std::string describe(const InterleavedProduct& product) {
+  return "interleaved products: " + std::to_string(product.rows.most()) + " x " +
+         std::to_string(product.columns.most()) + " vectors of " + std::to_string(product.lanes) + " matrices";
 }
 std::string describe(const DepthwiseConvolution&) { return "depthwise convolution"; }
 

@@ -4,6 +4,7 @@
 // Every element of C is one chain of fused multiply-adds in the order of k (of bf16: see Terms), so the bits depend
 // neither on the tile nor on the number of tasks or threads. Integers wrap, in any order.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -110,9 +111,13 @@ struct TiledProduct {
   bool split() const { return depth.count > 1; }    ///< sums of all rows of a panel are kept from part to part
   /// Elements from one row of sums to the next, where these are not the result.
   int64_t rowOfSums() const { return (partsFirst ? vectors.start(vectors.count) : width()) * lanes; }
-  /// Rows of a panel, or of a mirrored tile, rounded up so that whole squares of lanes can be turned.
+  /// Of the largest row task.
+  int64_t taskRows(const Product& p) const {
+    return std::min(p.m, (rows.count + rowTasks - 1) / rowTasks * rows.most());
+  }
+  /// Rows of a panel in a task, or of a mirrored tile, rounded up so that whole squares of lanes can be turned.
   int64_t turnedRows(const Product& p) const {
-    return mirrored ? (rows.most() + lanes - 1) / lanes * lanes : (p.m + 2 * lanes - 1) / lanes * lanes;
+    return mirrored ? (rows.most() + lanes - 1) / lanes * lanes : (taskRows(p) + 2 * lanes - 1) / lanes * lanes;
   }
 };
 
@@ -156,6 +161,17 @@ struct SmallOperands {
 };
 SmallOperands operandsOf(const Product& product, bool swapped);
 
+// ---- interleaved products
+
+/// Of a batch whose matrices lie side by side, element by element: lanes are matrices, and a tile of rows by columns of
+/// such vectors stays in registers.
+struct InterleavedProduct {
+  int lanes = 16;       ///< matrices of a vector
+  size_t dim = 0;       ///< of the batch, that lanes run along
+  int64_t vectors = 1;  ///< of that dim; the last begins earlier where it would not be full
+  Blocks rows, columns;
+};
+
 // ---- depthwise convolutions
 
 /// A tile of rows by vectors of places stays in registers. For each column of the window its weights are broadcast, and
@@ -181,6 +197,7 @@ bool storesAlongRows(const Kernel& kernel);
 std::string describe(const TiledProduct& product);
 std::string describe(const StreamedProduct& product);
 std::string describe(const SmallProduct& product);
+std::string describe(const InterleavedProduct& product);
 std::string describe(const DepthwiseConvolution& convolution);
 
 }  // namespace tenc::codegen::cpu

@@ -9,6 +9,8 @@
 // |         | streamed product      | 8 rows or fewer by a matrix that caches do not hold | StreamedProductEmitter |
 // |         | small products        | 16 or more of up to 16 rows, columns and terms, or  | SmallProductEmitter    |
 // |         |                       | many rows by a matrix of a few elements             |                        |
+// |         | interleaved products  | small products side by side, element by element     | InterleavedProduct-    |
+// |         |                       |                                                     | Emitter                |
 // |         | depthwise convolution | a window for each channel, over two dims            | DepthwiseEmitter       |
 // | native  | native loop           | always                                              | NativeEmitter          |
 // | tensor  | tensor loop           | always; each part has a schedule of its own         | TensorLoopEmitter      |
@@ -46,7 +48,8 @@ struct TensorLoop {
 std::string describe(const TensorLoop& loop);
 
 struct Schedule {
-  std::variant<LoopSchedule, TiledProduct, StreamedProduct, SmallProduct, DepthwiseConvolution, NativeLoop, TensorLoop>
+  std::variant<LoopSchedule, TiledProduct, StreamedProduct, SmallProduct, InterleavedProduct, DepthwiseConvolution,
+               NativeLoop, TensorLoop>
       form;
   Level level = Level::Full;
   int64_t items = 1;          ///< work items, which threads share

@@ -78,6 +78,7 @@ class TiledProductEmitter : ProductEmitter {
     Val first = nullptr, terms = nullptr;  ///< of k, where that is split
   } part_;
   enum class Step : uint8_t { All, Clear, Add, Finish } step_ = Step::All;  ///< of sums that are kept
+  Val held_ = nullptr;      ///< the first row of the task, where sums of all its rows are kept to be turned
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   bool packed() const { return plan_.pack != PackB::None; }
@@ -116,7 +117,7 @@ class TiledProductEmitter : ProductEmitter {
       return;
     }
     if (plan_.sums.turned) {
-      sumTo(bytes(c, b_.CreateMul(i0, int64(plan_.width() * plan_.lanes))));
+      sumTo(bytes(c, b_.CreateMul(b_.CreateSub(i0, held_), int64(plan_.width() * plan_.lanes))));
       return;
     }
     sumTo(c);
@@ -197,8 +198,8 @@ class TiledProductEmitter : ProductEmitter {
     Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
     Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
     Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, plan_.sums.bytes + 64);
-    turn(sums, turned, i0, i1, width);
-    epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, i0), int64(plan_.turnedRows(p_)), i0, i1, j0,
+    turn(sums, turned, int64(0), b_.CreateSub(i1, i0), width);
+    epilogue_.call(b_, entry_, matrix_.batch, turned, int64(plan_.turnedRows(p_)), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columnsOf(width, tail))));
   }
 
@@ -318,6 +319,7 @@ class TiledProductEmitter : ProductEmitter {
     };
     const auto [r0, r1] = bounds(rowTask, plan_.rows.count, plan_.rowTasks);
     const auto [c0, c1] = bounds(panelTask, v.count, plan_.panelTasks);
+    if (plan_.sums.turned) held_ = start(plan_.rows, r0);
     const int64_t full = v.count - (plan_.tail ? 1 : 0);  // panels without a masked vector
     auto all = [&] {
       if (v.larger > 0) panels(c0, c1, 0, std::min(v.larger, full), r0, r1, v.size + 1, false);

@@ -54,7 +54,7 @@ class CudaTarget : public Target {
  public:
   explicit CudaTarget(const CudaOptions& options) : options_(options) {
     traits_.products = {ir::DType::F32, ir::DType::F64};
-    traits_.smallProducts = false;
+    traits_.smallProducts = traits_.permutedProducts = false;
     traits_.narrowProducts = {ir::DType::F16, ir::DType::BF16};
     traits_.sideBySide = false;
     traits_.convColumns = ir::TargetTraits::ConvColumns::Places;

@@ -124,6 +124,7 @@ class Grouping {
       g.segment = n.segment;
       if (n.role == Role::Reduction) g.reduced = reducedAxes(op, domain.size());
       g.scans = n.role == Role::Scan;
+      if (n.role == Role::Product) g.product = &op;
       g.light = n.role == Role::Product && g.traits->smallProducts && ir::areSmallProducts(op);
       joined = static_cast<int>(groups_.size());
       groups_.push_back(std::move(g));
@@ -224,6 +225,24 @@ class Grouping {
     return true;
   }
 
+  /// Whether the op only says in what order of dims the result of a product is to be stored, which costs nothing where
+  /// rows stay together, or matrices that are interleaved stay so.
+  bool permutesProduct(const Op& op, const Node& n, int number, Member& out) {
+    const Group& g = at(number);
+    if (op.kind != OpKind::Permute || n.role != Role::PassThrough || g.kind != Group::Kind::Product || g.reduced)
+      return false;
+    const Value* v = op.operand(0);
+    const Node* made = nodeOf(v);
+    if (!g.traits->permutedProducts || g.domain != v->type.shape || v->uses.size() != 1 || !made->root) return false;
+    const Op* product = g.product;
+    if (product->kind != OpKind::Matmul || product->boolAttr("mirrored")) return false;
+    const auto& perm = op.intsAttr("perm");
+    const auto interleaved = ir::interleavedDim(*product);
+    if (perm.back() != static_cast<int64_t>(interleaved.value_or(perm.size() - 1))) return false;
+    out.axes.assign(perm.begin(), perm.end());
+    return true;
+  }
+
   /// Whether what the op reads of the group is of the scan's shape: totals of blocks are not.
   bool readsScan(const Node& n, int number) {
     return std::all_of(n.sources.begin(), n.sources.end(), [&](const Node::Source& s) {
@@ -297,7 +316,7 @@ class Grouping {
       if (!open(target, n, device)) continue;
       Member member;
       bool full = fitsFull(op, n, domain, target, member);
-      if (!full && !fitsRow(op, n, domain, target, member)) continue;
+      if (!full && !fitsRow(op, n, domain, target, member) && !permutesProduct(op, n, target, member)) continue;
       int most = -1;  // the highest rank among the groups that stay apart
       std::vector<int> merge;
       for (int other : candidates) {
@@ -348,7 +367,7 @@ class Grouping {
   void absorb(int target, int other) {
     Group& a = at(target);
     Group& b = at(other);
-    if (b.kind == Group::Kind::Product) a.kind = Group::Kind::Product;
+    if (b.kind == Group::Kind::Product) a.kind = Group::Kind::Product, a.product = b.product;
     if (b.reduced) a.reduced = b.reduced;
     a.piecewise |= b.piecewise;
     a.size += b.size;

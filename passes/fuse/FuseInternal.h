@@ -81,6 +81,7 @@ struct Group {
   enum class Kind : uint8_t { Loop, Product, Update, Single } kind = Kind::Loop;
   ir::Dims domain;
   std::optional<std::vector<bool>> reduced;  ///< axes; unset while the group has no reduction
+  const ir::Op* product = nullptr;           ///< of a group of that kind
   std::string device;
   const ir::TargetTraits* traits = nullptr;  ///< of the device; null for what is no kernel
   int segment = 0;

@@ -107,15 +107,18 @@ HWY_ATTR HWY_INLINE V turn(V bits, Element kind) {
   return bits;
 }
 
-template <class S>
-HWY_ATTR LaneOddities sortLanes(const S* rows, S* out, int64_t n, Element kind, bool descending) {
+template <class U, class S = hwy::MakeSigned<U>>
+HWY_ATTR LaneOddities sortLanes(const U* elements, U* sorted, int64_t n, const LaneOrder<U>& order) {
+  const S* const rows = reinterpret_cast<const S*>(elements);
+  S* const out = reinterpret_cast<S*>(sorted);
+  const Element kind = order.kind;
   using V = hn::Vec<Wide<S>>;
   const Wide<S> d;
   constexpr int64_t kStep = kGroup<S>;
   alignas(64) S keys[static_cast<size_t>(kMostLaneRow * kStep)];
   toLanes(rows, keys, n);
-  const V flip = hn::Set(d, static_cast<S>(descending ? -1 : 0)), most = hn::Set(d, hwy::LimitsMax<S>());
-  const V infinity = hn::Set(d, static_cast<S>(kInfinityBits<hwy::MakeUnsigned<S>>));
+  const V flip = hn::Set(d, static_cast<S>(order.descending ? -1 : 0)), most = hn::Set(d, hwy::LimitsMax<S>());
+  const V infinity = hn::Set(d, static_cast<S>(order.infinity));
   V largest = hn::Zero(d), zeros = hn::Zero(d);
   for (S* at = keys; at < keys + n * kStep; at += kLanes<S>) {
     const V bits = hn::Load(d, at);
@@ -139,11 +142,14 @@ HWY_ATTR LaneOddities sortLanes(const S* rows, S* out, int64_t n, Element kind, 
   return {false, !hn::AllTrue(d, hn::Eq(zeros, hn::Zero(d)))};
 }
 
-LaneOddities sortLanes32(const uint32_t* rows, uint32_t* out, int64_t n, Element kind, bool descending) {
-  return sortLanes(reinterpret_cast<const int32_t*>(rows), reinterpret_cast<int32_t*>(out), n, kind, descending);
+LaneOddities sortLanes16(const uint16_t* rows, uint16_t* out, int64_t n, const LaneOrder<uint16_t>& order) {
+  return sortLanes(rows, out, n, order);
 }
-LaneOddities sortLanes64(const uint64_t* rows, uint64_t* out, int64_t n, Element kind, bool descending) {
-  return sortLanes(reinterpret_cast<const int64_t*>(rows), reinterpret_cast<int64_t*>(out), n, kind, descending);
+LaneOddities sortLanes32(const uint32_t* rows, uint32_t* out, int64_t n, const LaneOrder<uint32_t>& order) {
+  return sortLanes(rows, out, n, order);
+}
+LaneOddities sortLanes64(const uint64_t* rows, uint64_t* out, int64_t n, const LaneOrder<uint64_t>& order) {
+  return sortLanes(rows, out, n, order);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -153,11 +159,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tenc::rt::library {
 
-LaneOddities sortInLanes(const uint32_t* rows, uint32_t* out, int64_t n, Element kind, bool descending) {
-  return (hasAvx512() ? N_AVX3::sortLanes32 : N_AVX2::sortLanes32)(rows, out, n, kind, descending);
+LaneOddities sortInLanes(const uint16_t* rows, uint16_t* out, int64_t n, const LaneOrder<uint16_t>& order) {
+  return (hasAvx512() ? N_AVX3::sortLanes16 : N_AVX2::sortLanes16)(rows, out, n, order);
 }
-LaneOddities sortInLanes(const uint64_t* rows, uint64_t* out, int64_t n, Element kind, bool descending) {
-  return (hasAvx512() ? N_AVX3::sortLanes64 : N_AVX2::sortLanes64)(rows, out, n, kind, descending);
+LaneOddities sortInLanes(const uint32_t* rows, uint32_t* out, int64_t n, const LaneOrder<uint32_t>& order) {
+  return (hasAvx512() ? N_AVX3::sortLanes32 : N_AVX2::sortLanes32)(rows, out, n, order);
+}
+LaneOddities sortInLanes(const uint64_t* rows, uint64_t* out, int64_t n, const LaneOrder<uint64_t>& order) {
+  return (hasAvx512() ? N_AVX3::sortLanes64 : N_AVX2::sortLanes64)(rows, out, n, order);
 }
 
 }  // namespace tenc::rt::library

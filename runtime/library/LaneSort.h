@@ -15,8 +15,17 @@ struct LaneOddities {
   bool negativeZeros = false;  ///< all stand before the zeros without a sign, or after them when descending
 };
 
+/// `infinity`: bits of the largest float that is no NaN.
+template <class U>
+struct LaneOrder {
+  Element kind;
+  bool descending;
+  U infinity;
+};
+
 /// Sorts kGroup rows of n elements that lie one after the other, from `rows` to `out`.
-LaneOddities sortInLanes(const uint32_t* rows, uint32_t* out, int64_t n, Element kind, bool descending);
-LaneOddities sortInLanes(const uint64_t* rows, uint64_t* out, int64_t n, Element kind, bool descending);
+LaneOddities sortInLanes(const uint16_t* rows, uint16_t* out, int64_t n, const LaneOrder<uint16_t>& order);
+LaneOddities sortInLanes(const uint32_t* rows, uint32_t* out, int64_t n, const LaneOrder<uint32_t>& order);
+LaneOddities sortInLanes(const uint64_t* rows, uint64_t* out, int64_t n, const LaneOrder<uint64_t>& order);
 
 }  // namespace tenc::rt::library

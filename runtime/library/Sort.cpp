@@ -15,8 +15,9 @@ namespace {
 template <class U>
 void orderZeros(const U* row, size_t n, U* sorted, size_t numbers, bool descending) {
   // Keys below all zeros: the negative numbers, or the positive ones when descending.
-  U* zero = std::partition_point(sorted, sorted + numbers,
-                                 [&](U x) { return (x << 1) != 0 && ((x & kTopBit<U>) != 0) != descending; });
+  U* zero = std::partition_point(sorted, sorted + numbers, [&](U x) {
+    return static_cast<U>(x << 1) != 0 && ((x & kTopBit<U>) != 0) != descending;
+  });
   for (size_t i = 0; i < n; ++i)
     if (static_cast<U>(row[i] << 1) == 0) *zero++ = row[i];
 }
@@ -47,10 +48,39 @@ void sortWide(const U* row, U* out, size_t n, Element kind, bool descending) {
 
 template <class U>
 bool fillsLanes(const abi::TensorRef& x) {
-  return dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kGroup<U> / 2;
+  // Below, exchanges of neighbours are fewer than those of the network, whose shortest row has 16 elements.
+  constexpr int64_t kLeastLaneRow = 9;
+  return dim(x, 1) >= kLeastLaneRow && dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kGroup<U> / 2;
 }
 bool fillsLanes(const abi::TensorRef& x) {
-  return abi::dtype::kBytes[x.dtype] == 8 ? fillsLanes<uint64_t>(x) : fillsLanes<uint32_t>(x);
+  switch (abi::dtype::kBytes[x.dtype]) {
+    case 2: return fillsLanes<uint16_t>(x);
+    case 8: return fillsLanes<uint64_t>(x);
+    default: return fillsLanes<uint32_t>(x);
+  }
+}
+
+template <class U>
+LaneOrder<U> laneOrder(uint8_t dtype, bool descending) {
+  if constexpr (sizeof(U) == 2) {
+    const U infinity = dtype == abi::dtype::BF16 ? 0x7f80 : 0x7c00;
+    return {kindOf(dtype), descending, infinity};
+  } else {
+    return {kindOf(dtype), descending, kInfinityBits<U>};
+  }
+}
+
+/// One row, of which some elements are NaNs.
+template <class U>
+void sortRow(uint8_t dtype, const U* row, U* out, size_t n, bool descending) {
+  if constexpr (sizeof(U) == 2) {
+    uint32_t wide[kMostLaneRow], sorted[kMostLaneRow];
+    widen(dtype, row, wide, n);
+    sortWide(wide, sorted, n, kindOf(dtype), descending);
+    narrow(dtype, sorted, out, n);
+  } else {
+    sortWide(row, out, n, kindOf(dtype), descending);
+  }
 }
 
 /// The rows of an item. Zeros fill up the last group.
@@ -60,8 +90,8 @@ void sortGroup(const Call& call, void* const* buffers, const Item& item) {
   const int64_t n = dim(x, 1), width = abi::dtype::kBytes[x.dtype], first = item.number * kGroup<U>;
   const int64_t rows = std::min(kGroup<U>, batch(x, 1) - first);
   const auto count = static_cast<size_t>(rows * n), length = static_cast<size_t>(n);
-  const bool descending = option(call, "descending") != 0, copied = isNarrow(x.dtype) || rows < kGroup<U>;
-  const Element kind = kindOf(x.dtype);
+  const bool widened = width < static_cast<int64_t>(sizeof(U)), copied = widened || rows < kGroup<U>;
+  const LaneOrder<U> order = laneOrder<U>(x.dtype, option(call, "descending") != 0);
   const std::byte* source = rowOf(call, buffers, first);
   std::byte* const out = static_cast<std::byte*>(buffers[1]) + first * n * width;
   alignas(64) U from[static_cast<size_t>(kGroup<U> * kMostLaneRow)];
@@ -70,21 +100,21 @@ void sortGroup(const Call& call, void* const* buffers, const Item& item) {
   U* const sorted = copied ? to : reinterpret_cast<U*>(out);
   if (copied) {
     if constexpr (sizeof(U) == 4) {
-      if (isNarrow(x.dtype)) widen(x.dtype, source, from, count);
+      if (widened) widen(x.dtype, source, from, count);
     }
-    if (!isNarrow(x.dtype)) std::memcpy(from, source, count * sizeof(U));
+    if (!widened) std::memcpy(from, source, count * sizeof(U));
     std::fill(from + count, from + kGroup<U> * n, U{0});
   }
-  const LaneOddities odd = sortInLanes(unsorted, sorted, n, kind, descending);
+  const LaneOddities odd = sortInLanes(unsorted, sorted, n, order);
   for (int64_t r = 0; r < rows; ++r) {
-    if (odd.nans) sortWide(unsorted + r * n, sorted + r * n, length, kind, descending);
-    if (odd.negativeZeros) orderZeros(unsorted + r * n, length, sorted + r * n, length, descending);
+    if (odd.nans) sortRow(x.dtype, unsorted + r * n, sorted + r * n, length, order.descending);
+    if (odd.negativeZeros) orderZeros(unsorted + r * n, length, sorted + r * n, length, order.descending);
   }
   if (!copied) return;
   if constexpr (sizeof(U) == 4) {
-    if (isNarrow(x.dtype)) narrow(x.dtype, to, out, count);
+    if (widened) narrow(x.dtype, to, out, count);
   }
-  if (!isNarrow(x.dtype)) std::memcpy(out, to, count * sizeof(U));
+  if (!widened) std::memcpy(out, to, count * sizeof(U));
 }
 
 template <class U>
@@ -217,8 +247,14 @@ Plan planLong(const abi::TensorRef& x) {
 
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
+  if (fillsLanes(x)) {
+    switch (abi::dtype::kBytes[x.dtype]) {
+      case 2: return planGroups<uint16_t>(x);
+      case 8: return planGroups<uint64_t>(x);
+      default: return planGroups<uint32_t>(x);
+    }
+  }
   if (isShortRows(x)) return planShortRows(x);
-  if (fillsLanes(x)) return abi::dtype::kBytes[x.dtype] == 8 ? planGroups<uint64_t>(x) : planGroups<uint32_t>(x);
   if (isLongRow(batch(x, 1), dim(x, 1)))
     return abi::dtype::kBytes[x.dtype] == 8 ? planLong<uint64_t>(x) : planLong<uint32_t>(x);
   const auto n = static_cast<size_t>(dim(x, 1));
@@ -230,12 +266,13 @@ Failure runSort(const Call& call, void* const* buffers, const Item& item) {
   const auto n = static_cast<size_t>(dim(x, 1));
   const bool descending = option(call, "descending") != 0;
   const int width = abi::dtype::kBytes[x.dtype];
-  if (isShortRows(x)) {
-    sortShortRows(x, buffers[0], descending, dim(x, 1), buffers[1], nullptr, item);
+  if (fillsLanes(x)) {
+    const auto sort = width == 2 ? sortGroup<uint16_t> : width == 8 ? sortGroup<uint64_t> : sortGroup<uint32_t>;
+    sort(call, buffers, item);
     return Failure::None;
   }
-  if (fillsLanes(x)) {
-    width == 8 ? sortGroup<uint64_t>(call, buffers, item) : sortGroup<uint32_t>(call, buffers, item);
+  if (isShortRows(x)) {
+    sortShortRows(x, buffers[0], descending, dim(x, 1), buffers[1], nullptr, item);
     return Failure::None;
   }
   if (isLongRow(batch(x, 1), dim(x, 1))) {

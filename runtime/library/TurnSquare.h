@@ -34,6 +34,20 @@ HWY_ATTR HWY_INLINE void turnSquare(const T* HWY_RESTRICT from, int64_t fromStep
     const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + fromStep);
     hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
     hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + toStep);
+  } else if constexpr (sizeof(T) == 2) {
+    // Rows r and r + 4 are interleaved, then those of that by 2, and by 1.
+    hn::Vec<decltype(d)> v[8], w[8];
+    for (int r = 0; r < 8; ++r) v[r] = hn::LoadU(d, from + r * fromStep);
+    const auto interleave = [&](const auto(&rows)[8], auto(&out)[8]) HWY_ATTR {
+      for (int r = 0; r < 4; ++r) {
+        out[2 * r] = hn::InterleaveLower(d, rows[r], rows[r + 4]);
+        out[2 * r + 1] = hn::InterleaveUpper(d, rows[r], rows[r + 4]);
+      }
+    };
+    interleave(v, w);
+    interleave(w, v);
+    interleave(v, w);
+    for (int r = 0; r < 8; ++r) hn::StoreU(w[r], d, to + r * toStep);
   } else {
     const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + fromStep);
     const auto c = hn::LoadU(d, from + 2 * fromStep), e = hn::LoadU(d, from + 3 * fromStep);
