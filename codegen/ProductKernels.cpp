@@ -1,5 +1,6 @@
 // Product groups: matrix products and convolutions with their epilogue.
 #include <algorithm>
+#include <unordered_set>
 
 #include "codegen/KernelBuilder.h"
 #include "ir/Views.h"
@@ -19,10 +20,14 @@ const ir::Op* productOf(const ir::Region& region) {
 
 namespace {
 /// Whether `v` is computed from the result of the product.
+bool isOfProduct(const ir::Value* v, std::unordered_set<const ir::Op*>& seen) {
+  if (v->op == nullptr || !seen.insert(v->op).second) return false;
+  return v->op->has(Trait::Product) ||
+         std::ranges::any_of(v->op->operands(), [&](const ir::Value* x) { return isOfProduct(x, seen); });
+}
 bool isOfProduct(const ir::Value* v) {
-  if (v->op == nullptr) return false;
-  if (v->op->has(Trait::Product)) return true;
-  return std::ranges::any_of(v->op->operands(), isOfProduct);
+  std::unordered_set<const ir::Op*> seen;
+  return isOfProduct(v, seen);
 }
 }  // namespace
 
