@@ -238,6 +238,7 @@ class Reader {
         notes_.push_back("# " + s.substr(3, s.size() - 6));
         continue;
       }
+      if (leftOut(s, line->indent)) continue;
       if (s.starts_with("if ") && s.back() == ':') {
         if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
         continue;
@@ -294,6 +295,55 @@ class Reader {
       parts.push_back(std::string(targets[i]) + " = " + std::string(values[i]));
     }
     return parts;
+  }
+
+  /// `if width is None: width = 2 * dim`, `width = width or 2 * dim`, of a parameter that may be left out: an empty
+  /// tuple stands for it.
+  bool leftOut(std::string_view s, size_t indent) {
+    bool isFalse = false;  // 0 is meant, too
+    std::string name, value;
+    if (s.starts_with("if ") && s.ends_with(':')) {
+      std::string_view asked = trimmed(s.substr(3, s.size() - 4));
+      isFalse = asked.starts_with("not ");
+      if (!isFalse && !asked.ends_with(" is None")) return false;
+      asked = isFalse ? trimmed(asked.substr(4)) : trimmed(asked.substr(0, asked.size() - 8));
+      name = asked;
+      const auto body = peek();
+      if (!mayBeLeftOut(name) || !body || body->indent <= indent) return false;
+      const std::string_view set = content(*body);
+      const size_t equals = assignmentIn(set);
+      if (equals == set.npos || trimmed(set.substr(0, equals)) != name || openBrackets(set) != 0) return false;
+      value = trimmed(set.substr(equals + 1));
+    } else {
+      const size_t equals = assignmentIn(s);
+      if (equals == s.npos) return false;
+      name = trimmed(s.substr(0, equals));
+      value = trimmed(s.substr(equals + 1));
+      const std::string either = name + " or ", chosen = name + " if " + name + " is not None else ";
+      const std::string last = " if " + name + " is None else " + name;
+      if (!mayBeLeftOut(name)) return false;
+      isFalse = value.starts_with(either);
+      if (isFalse) {
+        value = value.substr(either.size());
+      } else if (value.starts_with(chosen)) {
+        value = value.substr(chosen.size());
+      } else if (value.ends_with(last)) {
+        value = value.substr(0, value.size() - last.size());
+      } else {
+        return false;
+      }
+    }
+    if (mentions(value, "self") || (isFalse && !isLeftOutOrNumber(class_, text_, name))) return false;
+    if (s.starts_with("if ")) {
+      next();
+      if (const auto more = peek(); more && (more->indent > indent || content(*more).starts_with("el"))) return false;
+    }
+    class_.before.push_back("let " + name + " = if " + name + ".size == 0 { " + value + " } else { " + name + " }");
+    replaceText(class_.made, name + " = None", name + " = ()");
+    return true;
+  }
+  bool mayBeLeftOut(const std::string& name) const {
+    return !name.empty() && wordAt(name) == name && isParameter(name) && defaultOf(class_, name) == "None";
   }
 
   /// `t = np.arange(n)`, a name that `__init__` binds once, of its parameters, and that may stand before all fields:

@@ -125,6 +125,12 @@ bool isNumberParameter(const PythonClass& c, std::string_view text, std::string_
   return !all.empty() && std::ranges::all_of(all, isNumeral);
 }
 
+bool isLeftOutOrNumber(const PythonClass& c, std::string_view text, std::string_view parameter) {
+  return std::ranges::all_of(passed(c, text, parameter), [](std::string_view value) {
+    return value == "None" || (isNumeral(value) && value.find_first_of("123456789") != value.npos);
+  });
+}
+
 Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view value) {
   if (wordAt(value) == value && !value.empty() && !isDigit(value[0]) && value != "True" && value != "False")
     return value == "None" ? Kind::Unknown : kindOfParameter(c, text, value);

@@ -86,6 +86,8 @@ std::string_view defaultOf(const PythonClass& c, std::string_view parameter);
 PythonClass::Kind kindOfParameter(const PythonClass& c, std::string_view text, std::string_view parameter);
 /// Whether the script gives a parameter numbers alone, as it writes them.
 bool isNumberParameter(const PythonClass& c, std::string_view text, std::string_view parameter);
+/// Whether the script leaves a parameter out, or gives it a number that is not 0: then `not p` asks for `None`.
+bool isLeftOutOrNumber(const PythonClass& c, std::string_view text, std::string_view parameter);
 /// What a field of a network is given.
 PythonClass::Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view value);
 

@@ -187,6 +187,20 @@ constexpr ForeignCall kCalls[] = {
              "<, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
      .form = kLayer,
      .help = kLayers},
+    {.call = "ConvTranspose1d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, "
+             "dilation)",
+     .text = "nn.conv_transpose1d_layer({in_channels}, {out_channels}, {kernel_size}<, stride: {stride}><, padding: "
+             "{padding}>"
+             "<, output_padding: {output_padding}><, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
+     .form = kLayer,
+     .help = kLayers},
+    {.call = "ConvTranspose2d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, "
+             "dilation)",
+     .text = "nn.conv_transpose2d_layer({in_channels}, {out_channels}, {kernel_size}<, stride: {stride}><, padding: "
+             "{padding}>"
+             "<, output_padding: {output_padding}><, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
+     .form = kLayer,
+     .help = kLayers},
     {.call = "LSTM(input_size, hidden_size, num_layers, bias, !batch_first=true, dropout, bidirectional)",
      .text = "nn.lstm({input_size}, {hidden_size}<, layers: {num_layers}><, bias: {bias}><, dropout: {dropout}>"
              "<, bidirectional: {bidirectional}>)",
