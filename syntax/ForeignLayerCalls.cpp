@@ -129,6 +129,7 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed},
     {.call = "linear(x, weight, bias)", .text = "{x} @ {weight}.T + {bias}", .form = kPrefixed},
     {.call = "linear(x, weight)", .text = "{x} @ {weight}.T", .form = kPrefixed},
+    {.call = "ParameterList(xs)", .text = "{xs}", .form = kLayer, .help = "tensors of one type are a list"},
     {.call = "ModuleList(xs)", .text = "{xs}", .form = kLayer, .help = "layers of one type are a list"},
     {.call = "ReLU(-inplace)", .text = "relu", .form = kLayer, .help = kOperation},
     {.call = "GELU()", .text = "gelu", .form = kLayer, .help = kOperation},
