@@ -253,14 +253,14 @@ constexpr ForeignCall kCalls[] = {
      .help = kLayers},
     {.call = "MultiheadAttention(*)", .text = "", .form = kLayer, .help = kTimeFirst},
     // Losses.
-    {.call = "CrossEntropyLoss()", .text = "nn.cross_entropy", .form = kLayer, .help = kClasses},
+    {.call = "CrossEntropyLoss()", .text = "|x, y| nn.cross_entropy(x, y, axis: 1)", .form = kLayer, .help = kClasses},
     {.call = "CrossEntropyLoss(weight, ignore_index, reduction, label_smoothing)",
-     .text =
-         "|x, y| nn.cross_entropy(x, y<, weight: {weight}><, ignore_index: {ignore_index}><, reduction: {reduction}>"
-         "<, smoothing: {label_smoothing}>)",
+     .text = "|x, y| nn.cross_entropy(x, y, axis: 1<, weight: {weight}><, ignore_index: {ignore_index}><, reduction: "
+             "{reduction}>"
+             "<, smoothing: {label_smoothing}>)",
      .form = kLayer,
-     .help = kLoss},
-    {.call = "NLLLoss()", .text = "nn.nll_loss", .form = kLayer, .help = kClasses},
+     .help = kClasses},
+    {.call = "NLLLoss()", .text = "|x, y| nn.nll_loss(x, y, axis: 1)", .form = kLayer, .help = kClasses},
     {.call = "MSELoss()", .text = "nn.mse", .form = kLayer, .help = kLoss},
     {.call = "MSELoss(reduction)",
      .text = "|x, y| nn.mse(x, y, reduction: {reduction})",
