@@ -27,12 +27,15 @@ class Reader {
 
   ClassAsStruct read() {
     const bool isClass = header(), areKnown = isClass && members();
-    if (isClass && !areKnown) return {0, 0, "", changesItself(), last_.begin + last_.indent, last_.end, why_};
+    if (isClass && !areKnown) return stopped({last_.begin + last_.indent, last_.end, why_});
+    if (areKnown)
+      if (const auto problem = writeMethods(class_, text_)) return stopped(*problem);
     if (areKnown && class_.network) makeDropoutLayers(class_);
-    const bool known =
-        areKnown && !class_.fields.empty() && class_.fields.size() <= kMostFields && !isChangedElsewhere(class_, text_);
-    if (!known) return {0, 0, "", changesItself()};
-    return {class_.begin, class_.end, asStruct(class_, text_, takeNotes("    ")), !class_.changing.empty()};
+    if (!areKnown || class_.fields.empty() || class_.fields.size() > kMostFields) return {0, 0, "", changesItself()};
+    if (const auto problem = changedElsewhere(class_, text_)) return stopped(*problem);
+    ClassAsStruct result{class_.begin, class_.end, asStruct(class_, text_, takeNotes("    ")), class_.changes()};
+    for (const PythonClass::Use& use : class_.uses) result.uses.push_back({use.begin, use.end, use.text});
+    return result;
   }
 
  private:
@@ -45,10 +48,19 @@ class Reader {
         notes_.push_back("# " + std::string(trimmed(s.substr(3, close - 3))));
         continue;
       }
-      if (s.starts_with('#') || (!class_.network && typedField(s))) continue;
+      if (s.starts_with('#') || (!class_.network && typedField(s)) || constant(s)) continue;
       if (!s.starts_with("def ") || !method(*line)) return false;
     }
     return true;
+  }
+
+  /// `expansion = 4`, a number of the class.
+  bool constant(std::string_view s) {
+    const std::string name(wordAt(s));
+    const size_t equals = assignmentIn(s);
+    if (name.empty() || equals == s.npos || trimmed(s.substr(0, equals)) != name) return false;
+    const std::string value(trimmed(s.substr(equals + 1)));
+    return isNumeral(value) && !has(name) && add({name, value});
   }
 
   /// `lr: float = 0.1` of a class that holds values alone.
@@ -136,17 +148,22 @@ class Reader {
     return !class_.name.empty() && (class_.network || s == ":" || s == "():" || s == "(object):");
   }
 
-  /// Whether a method sets fields, in what is not known as a whole.
+  ClassAsStruct stopped(const ClassProblem& problem) {
+    const bool changes = changesItself();
+    return {begin_, class_.end, "", changes, problem.begin, problem.end, problem.why};
+  }
+  /// Whether a method sets fields, in what is not known as a whole. Finds the end of the class.
   bool changesItself() {
-    bool inside = false;
+    bool inside = false, found = false;
     for (size_t at = text_.find('\n', begin_); at != text_.npos; at = text_.find('\n', at + 1)) {
       const Line l{at + 1, std::min(text_.find('\n', at + 1), text_.size())};
       const std::string_view s = text_.substr(l.begin, l.end - l.begin);
       if (!trimmed(s).empty() && s.find_first_not_of(" \t") <= own_) break;
+      if (!trimmed(s).empty()) class_.end = l.end;
       if (content(l).starts_with("def ")) inside = !content(l).starts_with("def __init__");
-      if (inside && setsField(content(l))) return true;
+      found = found || (inside && setsField(content(l)));
     }
-    return false;
+    return found;
   }
   /// Whether the object itself is named, and not a member.
   static bool namesSelfAlone(std::string_view line) {
@@ -186,40 +203,30 @@ class Reader {
       class_.made = *taken;
       return constructor(line.indent);
     }
-    std::string text, first;
-    const std::string notes = takeNotes("");
-    bool changes = false, gives = false;
+    PythonClass::Method m{(name == "forward" && class_.network) || name == "__call__" ? "call" : std::string(name),
+                          *taken, "", takeNotes("")};
+    int opened = 0;
+    bool inText = false;
     while (const auto body = peek()) {
       if (body->indent <= line.indent) break;
       next();
-      const size_t from = body->begin + std::min(body->indent, line.indent - own_);
-      if (text.empty()) first = std::string(text_.substr(from, body->begin + body->indent - from));
+      const size_t from = body->begin + std::min(body->indent, line.indent - own_), at = body->begin + body->indent;
       const std::string_view written = content(*body);
       const auto updated = withLastUpdate(written);
       if (!updated) {
         why_ = "an update of elements accumulates here where an index repeats; in Python the last value counts";
         return false;
       }
-      const size_t statement = body->begin + body->indent;
-      text += "\n" + std::string(text_.substr(from, statement - from)) + *updated +
-              std::string(text_.substr(statement + written.size(), body->end - statement - written.size()));
-      changes = changes || setsField(content(*body));
-      class_.handsOnSelf = class_.handsOnSelf || namesSelfAlone(content(*body));
-      gives = gives || mentions(content(*body), "return") || mentions(content(*body), "yield");
+      m.lines.push_back({std::string(text_.substr(from, at - from)), *updated,
+                         std::string(text_.substr(at + written.size(), body->end - at - written.size())),
+                         opened > 0 || inText, at, at + written.size()});
+      opened += openBrackets(written);
+      for (size_t i = 0; (i = written.find("\"\"\"", i)) != written.npos; i += 3) inText = !inText;
+      class_.handsOnSelf = class_.handsOnSelf || (namesSelfAlone(written) && statementOf(written) != "return self");
     }
     notes_.clear();  // they stand in the text
-    if (changes && (class_.network || gives)) {
-      why_ = class_.network ? "a method of a network may return a value, but not change fields"
-                            : "a method that changes fields may return nothing else than the changed object";
-      return false;
-    }
-    if (changes) {
-      text = "\n" + first + "var self = self" + text + "\n" + first + "self";
-      class_.changing.push_back(std::string(name));
-    }
-    class_.methods.push_back({(name == "forward" && class_.network) || name == "__call__" ? "call" : std::string(name),
-                              *taken, text, notes});
-    return !text.empty();
+    class_.methods.push_back(std::move(m));
+    return !class_.methods.back().lines.empty();
   }
 
   bool constructor(size_t indent) {
@@ -227,6 +234,11 @@ class Reader {
       if (line->indent <= indent) break;
       const std::string s = logical(*next());
       if (s.starts_with("super(") || s.starts_with('#')) continue;
+      if (s.starts_with("\"\"\"") && s.size() > 5 && s.ends_with("\"\"\"")) {
+        notes_.push_back("# " + s.substr(3, s.size() - 6));
+        continue;
+      }
+      if (leftOut(s, line->indent)) continue;
       if (s.starts_with("if ") && s.back() == ':') {
         if (!chosen(s.substr(3, s.size() - 4), line->indent)) return false;
         continue;
@@ -247,12 +259,91 @@ class Reader {
         class_.afterwards.push_back(s);
         continue;
       }
-      const auto set = class_.network && s.starts_with("self.register_buffer(") ? buffer(s) : assigned(s);
-      if (!set) return false;
-      if (!class_.network && !isValue(set->value)) return false;
-      if (!add(*set)) return false;
+      if (const auto parts = fieldsOfTuple(s)) {
+        if (!std::ranges::all_of(*parts, [&](const std::string& part) { return setsOne(part); })) return false;
+        continue;
+      }
+      if (!setsOne(s)) return false;
     }
     return true;
+  }
+
+  /// `self.f = v`, and the like.
+  bool setsOne(const std::string& s) {
+    auto set = class_.network && s.starts_with("self.register_buffer(") ? buffer(s) : assigned(s);
+    if (!set || !readsFields(set->value)) return false;
+    if (!class_.network && set->value == "None" && !has(set->name)) {
+      class_.unfilled.push_back(set->name);
+      return true;
+    }
+    return (class_.network || isValue(set->value)) && !has(set->name) && add(*set);
+  }
+  bool has(const std::string& field) const {
+    return std::ranges::any_of(class_.fields, [&](const PythonClass::Field& f) { return f.name == field; }) ||
+           std::ranges::find(class_.unfilled, field) != class_.unfilled.end();
+  }
+  /// `self.a, self.b = a, b` as two statements, where no value reads what is set before it.
+  static std::optional<std::vector<std::string>> fieldsOfTuple(const std::string& s) {
+    const size_t equals = s.starts_with("self.") ? assignmentIn(s) : s.npos;
+    if (equals == s.npos) return std::nullopt;
+    const auto targets = listed(std::string_view(s).substr(0, equals));
+    const auto values = listed(std::string_view(s).substr(equals + 1));
+    if (targets.size() < 2 || targets.size() != values.size()) return std::nullopt;
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (mentions(values[i], "self")) return std::nullopt;
+      parts.push_back(std::string(targets[i]) + " = " + std::string(values[i]));
+    }
+    return parts;
+  }
+
+  /// `if width is None: width = 2 * dim`, `width = width or 2 * dim`, of a parameter that may be left out: an empty
+  /// tuple stands for it.
+  bool leftOut(std::string_view s, size_t indent) {
+    bool isFalse = false;  // 0 is meant, too
+    std::string name, value;
+    if (s.starts_with("if ") && s.ends_with(':')) {
+      std::string_view asked = trimmed(s.substr(3, s.size() - 4));
+      isFalse = asked.starts_with("not ");
+      if (!isFalse && !asked.ends_with(" is None")) return false;
+      asked = isFalse ? trimmed(asked.substr(4)) : trimmed(asked.substr(0, asked.size() - 8));
+      name = asked;
+      const auto body = peek();
+      if (!mayBeLeftOut(name) || !body || body->indent <= indent) return false;
+      const std::string_view set = content(*body);
+      const size_t equals = assignmentIn(set);
+      if (equals == set.npos || trimmed(set.substr(0, equals)) != name || openBrackets(set) != 0) return false;
+      value = trimmed(set.substr(equals + 1));
+    } else {
+      const size_t equals = assignmentIn(s);
+      if (equals == s.npos) return false;
+      name = trimmed(s.substr(0, equals));
+      value = trimmed(s.substr(equals + 1));
+      const std::string either = name + " or ", chosen = name + " if " + name + " is not None else ";
+      const std::string last = " if " + name + " is None else " + name;
+      if (!mayBeLeftOut(name)) return false;
+      isFalse = value.starts_with(either);
+      if (isFalse) {
+        value = value.substr(either.size());
+      } else if (value.starts_with(chosen)) {
+        value = value.substr(chosen.size());
+      } else if (value.ends_with(last)) {
+        value = value.substr(0, value.size() - last.size());
+      } else {
+        return false;
+      }
+    }
+    if (mentions(value, "self") || (isFalse && !isLeftOutOrNumber(class_, text_, name))) return false;
+    if (s.starts_with("if ")) {
+      next();
+      if (const auto more = peek(); more && (more->indent > indent || content(*more).starts_with("el"))) return false;
+    }
+    class_.before.push_back("let " + name + " = if " + name + ".size == 0 { " + value + " } else { " + name + " }");
+    replaceText(class_.made, name + " = None", name + " = ()");
+    return true;
+  }
+  bool mayBeLeftOut(const std::string& name) const {
+    return !name.empty() && wordAt(name) == name && isParameter(name) && defaultOf(class_, name) == "None";
   }
 
   /// `t = np.arange(n)`, a name that `__init__` binds once, of its parameters, and that may stand before all fields:
@@ -263,8 +354,7 @@ class Reader {
     const std::string_view rest = trimmed(s.substr(name.size()));
     if (name.empty() || !rest.starts_with('=') || rest.starts_with("==")) return false;
     const std::string_view value = trimmed(rest.substr(1));
-    const bool draws = value.find("rand") != value.npos || mentions(value, "rng") || mentions(value, "generator");
-    if (!isValue(value) || mentions(value, "self") || draws || isParameter(name)) return false;
+    if (!isValue(value) || mentions(value, "self") || draws(value) || isParameter(name)) return false;
     using Kind = PythonClass::Kind;
     const Kind kind = kindOfValue(class_, text_, value);
     const bool written = std::ranges::all_of(value, [](char c) { return !isWordPart(c) || (c >= '0' && c <= '9'); });
@@ -338,8 +428,34 @@ class Reader {
     for (const PythonClass::Size& size : class_.sizes) replaceWord(value, "self." + size.field, "(" + size.value + ")");
     for (const PythonClass::Field& f : class_.fields)
       if (f.kind == PythonClass::Kind::Option) replaceWord(value, "self." + f.name, "(" + f.value + ")");
-    if (mentions(value, "self")) return std::nullopt;
     return PythonClass::Field{field, value};
+  }
+
+  /// Fields that are set before, in a value: as names that are bound before what is made, in their order.
+  bool readsFields(std::string& value) {
+    for (size_t i = 0; i < class_.fields.size(); ++i) {
+      const std::string read = "self." + class_.fields[i].name;
+      if (!mentions(value, read)) continue;
+      if (class_.network && class_.fields[i].kind != PythonClass::Kind::Tensor) return false;
+      class_.sharesFields = class_.sharesFields || (holdersIn(value, read) > 0 && !isNumeral(class_.fields[i].value));
+      if (draws(class_.fields[i].value))
+        for (size_t j = 0; j < i; ++j)
+          if (draws(class_.fields[j].value)) bindField(class_.fields[j]);
+      bindField(class_.fields[i]);
+      replaceWord(value, read, class_.fields[i].value);
+    }
+    return !mentions(value, "self");
+  }
+  void bindField(PythonClass::Field& f) {
+    if (wordAt(f.value) == f.value || isNumeral(f.value)) return;
+    std::string name = f.name;
+    while (isParameter(name) || locals_.contains(name)) name += '_';
+    class_.before.push_back("let " + name + " = " + f.value);
+    locals_.try_emplace(name, Local{f.value, false, 1});
+    f.value = name;
+  }
+  static bool draws(std::string_view value) {
+    return value.find("rand") != value.npos || mentions(value, "rng") || mentions(value, "generator");
   }
 
   /// The fields of a branch, by name.
@@ -348,7 +464,8 @@ class Reader {
     while (const auto line = peek()) {
       if (line->indent <= indent) break;
       const auto field = assigned(logical(*next()));
-      if (!field || kindOfValue(class_, text_, field->value) != PythonClass::Kind::Layer) return std::nullopt;
+      if (!field || mentions(field->value, "self")) return std::nullopt;
+      if (kindOfValue(class_, text_, field->value) != PythonClass::Kind::Layer) return std::nullopt;
       set.push_back(*field);
     }
     return set;

@@ -25,12 +25,6 @@ bool isOption(std::string_view s) {
   return number && std::ranges::all_of(s, [](char c) { return isDigit(c) || c == '.' || c == 'e' || c == '-'; });
 }
 
-/// What functions of libraries are read through.
-bool isOfLibrary(std::string_view path) {
-  constexpr std::array kRoots = std::to_array<std::string_view>({"torch", "np", "numpy", "jnp", "F"});
-  return std::ranges::find(kRoots, wordAt(path)) != kRoots.end();
-}
-
 /// Whether a call of a library gives a tensor, and no layer: `torch.zeros(3)`, but neither `nn.Linear(2, 3)` nor
 /// `nn.Parameter(torch.zeros(3))`.
 bool isTensor(std::string_view s) {
@@ -87,9 +81,11 @@ std::string_view defaultOf(const PythonClass& c, std::string_view parameter) {
   return "";
 }
 
-Kind kindOfParameter(const PythonClass& c, std::string_view text, std::string_view parameter) {
-  const std::string_view otherwise = defaultOf(c, parameter);
-  if (!otherwise.empty() && !isInteger(otherwise)) return otherwise == "None" ? Kind::Unknown : kindOfText(otherwise);
+namespace {
+/// What the script passes for a parameter in each call of the class, as written, names as what they are given first;
+/// its default where a call leaves it out.
+std::vector<std::string_view> passed(const PythonClass& c, std::string_view text, std::string_view parameter) {
+  std::vector<std::string_view> found;
   size_t place = 0;
   for (std::string_view p : listed(c.made)) {
     if (p.starts_with("static ")) p.remove_prefix(7);
@@ -100,18 +96,39 @@ Kind kindOfParameter(const PythonClass& c, std::string_view text, std::string_vi
     const size_t open = at + c.name.size();
     const bool called = (at == 0 || !isWordPart(text[at - 1])) && open < text.size() && text[open] == '(';
     if (!called || trimmed(text.substr(0, at)).ends_with("class")) continue;
+    std::string_view given = defaultOf(c, parameter);
     const std::vector<std::string_view> all = listed(text.substr(open + 1, closeOf(text, open) - open - 1));
     for (size_t i = 0; i < all.size(); ++i) {
       const size_t equals = all[i].find_first_of("=:");
       const bool named = equals != all[i].npos && wordAt(all[i]) == trimmed(all[i].substr(0, equals));
       if (named ? wordAt(all[i]) != parameter : i != place) continue;
-      std::string_view value = named ? trimmed(all[i].substr(equals + 1)) : all[i];
-      if (wordAt(value) == value && !value.empty() && !isDigit(value[0]))
-        if (const std::string_view given = givenTo(value, text); !given.empty()) value = given;
-      if (const Kind kind = kindOfText(value); kind != Kind::Size) return kind;
+      given = named ? trimmed(all[i].substr(equals + 1)) : all[i];
+      if (wordAt(given) == given && !given.empty() && !isDigit(given[0]))
+        if (const std::string_view first = givenTo(given, text); !first.empty()) given = first;
     }
+    found.push_back(given);
   }
+  return found;
+}
+}  // namespace
+
+Kind kindOfParameter(const PythonClass& c, std::string_view text, std::string_view parameter) {
+  const std::string_view otherwise = defaultOf(c, parameter);
+  if (!otherwise.empty() && !isInteger(otherwise)) return otherwise == "None" ? Kind::Unknown : kindOfText(otherwise);
+  for (const std::string_view value : passed(c, text, parameter))
+    if (const Kind kind = value.empty() ? Kind::Size : kindOfText(value); kind != Kind::Size) return kind;
   return Kind::Size;
+}
+
+bool isNumberParameter(const PythonClass& c, std::string_view text, std::string_view parameter) {
+  const std::vector<std::string_view> all = passed(c, text, parameter);
+  return !all.empty() && std::ranges::all_of(all, isNumeral);
+}
+
+bool isLeftOutOrNumber(const PythonClass& c, std::string_view text, std::string_view parameter) {
+  return std::ranges::all_of(passed(c, text, parameter), [](std::string_view value) {
+    return value == "None" || (isNumeral(value) && value.find_first_of("123456789") != value.npos);
+  });
 }
 
 Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view value) {

@@ -72,21 +72,6 @@ size_t outside(std::string_view s, Wanted wanted) {
   }
   return s.npos;
 }
-/// The statement behind `if c:` on its line.
-std::string_view statementOf(std::string_view line) {
-  constexpr std::string_view kHeads[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally"};
-  if (std::ranges::find(kHeads, wordAt(line)) == std::end(kHeads)) return line;
-  const size_t colon = outside(line, [&](size_t i) { return line[i] == ':'; });
-  return colon == line.npos ? std::string_view() : trimmed(line.substr(colon + 1));
-}
-/// Where the `=` of an assignment stands.
-size_t assignmentIn(std::string_view line) {
-  return outside(line, [&](size_t i) {
-    const bool first = line[i] == '=' && (i == 0 || std::string_view("=<>!").find(line[i - 1]) == line.npos ||
-                                          (i > 1 && line[i - 1] == line[i - 2]));  // `<<=`
-    return first && (i + 1 == line.size() || line[i + 1] != '=');
-  });
-}
 /// Whether each part of an index is a number or a slice, which names no element twice.
 bool namesEachOnce(std::string_view index) {
   return std::ranges::all_of(listed(index), [](std::string_view part) {
@@ -95,6 +80,46 @@ bool namesEachOnce(std::string_view index) {
   });
 }
 }  // namespace
+
+std::string_view statementOf(std::string_view line) {
+  constexpr std::string_view kHeads[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally"};
+  if (std::ranges::find(kHeads, wordAt(line)) == std::end(kHeads)) return line;
+  const size_t colon = outside(line, [&](size_t i) { return line[i] == ':'; });
+  return colon == line.npos ? std::string_view() : trimmed(line.substr(colon + 1));
+}
+
+size_t assignmentIn(std::string_view line) {
+  return outside(line, [&](size_t i) {
+    const bool first = line[i] == '=' && (i == 0 || std::string_view("=<>!").find(line[i - 1]) == line.npos ||
+                                          (i > 1 && line[i - 1] == line[i - 2]));  // `<<=`
+    return first && (i + 1 == line.size() || line[i + 1] != '=');
+  });
+}
+
+int openBrackets(std::string_view text) {
+  int open = 0;
+  for (const char c : text) {
+    open += std::string_view("([{").find(c) != std::string_view::npos ? 1 : 0;
+    open -= std::string_view(")]}").find(c) != std::string_view::npos ? 1 : 0;
+  }
+  return open;
+}
+
+bool isOfLibrary(std::string_view path) {
+  constexpr auto kRoots = std::to_array<std::string_view>({"torch", "np", "numpy", "jnp", "F"});
+  return std::ranges::find(kRoots, wordAt(path)) != kRoots.end();
+}
+
+bool isNumeral(std::string_view s) {
+  if (s.starts_with('-')) s.remove_prefix(1);
+  const auto isDigit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  if (s.empty() || (!isDigit(s[0]) && s[0] != '.')) return false;
+  for (size_t i = 0; i < s.size(); ++i) {
+    const bool sign = (s[i] == '-' || s[i] == '+') && (s[i - 1] == 'e' || s[i - 1] == 'E');
+    if (!isDigit(s[i]) && s[i] != '.' && s[i] != '_' && s[i] != 'e' && s[i] != 'E' && !sign) return false;
+  }
+  return true;
+}
 
 bool setsField(std::string_view line) {
   line = statementOf(line);
@@ -107,9 +132,12 @@ bool setsField(std::string_view line) {
 namespace {
 /// Functions of array libraries whose results are arrays of their own.
 constexpr auto kMakesOwn = std::to_array<std::string_view>(
-    {"abs",   "arange",   "array", "concatenate", "cos", "cumsum",  "dot",  "exp",   "float",     "full", "int",
-     "len",   "linspace", "log",   "matmul",      "max", "maximum", "mean", "min",   "minimum",   "ones", "ones_like",
-     "outer", "sin",      "sqrt",  "stack",       "std", "sum",     "tanh", "zeros", "zeros_like"});
+    {"abs",     "arange",  "argmax", "argmin",  "argsort",  "array",     "cat",       "clip",   "concatenate",
+     "cos",     "cumprod", "cumsum", "dot",     "einsum",   "exp",       "eye",       "float",  "full",
+     "hstack",  "int",     "inv",    "len",     "linspace", "log",       "log1p",     "matmul", "max",
+     "maximum", "mean",    "min",    "minimum", "norm",     "ones",      "ones_like", "outer",  "prod",
+     "sign",    "sin",     "sort",   "sqrt",    "square",   "stack",     "std",       "sum",    "tanh",
+     "tile",    "var",     "vstack", "where",   "zeros",    "zeros_like"});
 
 /// The name of the function in whose brackets a place stands, without its path; empty for none.
 std::string_view functionAround(std::string_view line, size_t at) {

@@ -129,6 +129,7 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed},
     {.call = "linear(x, weight, bias)", .text = "{x} @ {weight}.T + {bias}", .form = kPrefixed},
     {.call = "linear(x, weight)", .text = "{x} @ {weight}.T", .form = kPrefixed},
+    {.call = "ParameterList(xs)", .text = "{xs}", .form = kLayer, .help = "tensors of one type are a list"},
     {.call = "ModuleList(xs)", .text = "{xs}", .form = kLayer, .help = "layers of one type are a list"},
     {.call = "ReLU(-inplace)", .text = "relu", .form = kLayer, .help = kOperation},
     {.call = "GELU()", .text = "gelu", .form = kLayer, .help = kOperation},
@@ -187,6 +188,20 @@ constexpr ForeignCall kCalls[] = {
              "<, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
      .form = kLayer,
      .help = kLayers},
+    {.call = "ConvTranspose1d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, "
+             "dilation)",
+     .text = "nn.conv_transpose1d_layer({in_channels}, {out_channels}, {kernel_size}<, stride: {stride}><, padding: "
+             "{padding}>"
+             "<, output_padding: {output_padding}><, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
+     .form = kLayer,
+     .help = kLayers},
+    {.call = "ConvTranspose2d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, "
+             "dilation)",
+     .text = "nn.conv_transpose2d_layer({in_channels}, {out_channels}, {kernel_size}<, stride: {stride}><, padding: "
+             "{padding}>"
+             "<, output_padding: {output_padding}><, dilation: {dilation}><, groups: {groups}><, bias: {bias}>)",
+     .form = kLayer,
+     .help = kLayers},
     {.call = "LSTM(input_size, hidden_size, num_layers, bias, !batch_first=true, dropout, bidirectional)",
      .text = "nn.lstm({input_size}, {hidden_size}<, layers: {num_layers}><, bias: {bias}><, dropout: {dropout}>"
              "<, bidirectional: {bidirectional}>)",
@@ -238,14 +253,14 @@ constexpr ForeignCall kCalls[] = {
      .help = kLayers},
     {.call = "MultiheadAttention(*)", .text = "", .form = kLayer, .help = kTimeFirst},
     // Losses.
-    {.call = "CrossEntropyLoss()", .text = "nn.cross_entropy", .form = kLayer, .help = kClasses},
+    {.call = "CrossEntropyLoss()", .text = "|x, y| nn.cross_entropy(x, y, axis: 1)", .form = kLayer, .help = kClasses},
     {.call = "CrossEntropyLoss(weight, ignore_index, reduction, label_smoothing)",
-     .text =
-         "|x, y| nn.cross_entropy(x, y<, weight: {weight}><, ignore_index: {ignore_index}><, reduction: {reduction}>"
-         "<, smoothing: {label_smoothing}>)",
+     .text = "|x, y| nn.cross_entropy(x, y, axis: 1<, weight: {weight}><, ignore_index: {ignore_index}><, reduction: "
+             "{reduction}>"
+             "<, smoothing: {label_smoothing}>)",
      .form = kLayer,
-     .help = kLoss},
-    {.call = "NLLLoss()", .text = "nn.nll_loss", .form = kLayer, .help = kClasses},
+     .help = kClasses},
+    {.call = "NLLLoss()", .text = "|x, y| nn.nll_loss(x, y, axis: 1)", .form = kLayer, .help = kClasses},
     {.call = "MSELoss()", .text = "nn.mse", .form = kLayer, .help = kLoss},
     {.call = "MSELoss(reduction)",
      .text = "|x, y| nn.mse(x, y, reduction: {reduction})",

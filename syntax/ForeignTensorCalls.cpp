@@ -9,6 +9,8 @@ constexpr std::string_view kSample = "TL divides by n, as NumPy does; `correctio
 constexpr std::string_view kWhole = "rounding keeps the dtype; `i64` makes an integer of it";
 constexpr std::string_view kPair = "`max` gives the values alone; `argmax` gives where they are";
 constexpr std::string_view kLower = "`median` is the mean of the middle two; PyTorch takes the lower one";
+constexpr std::string_view kColumns =
+    "columns are joined with `stack((a, b), axis: 1)`, matrices with `concat((a, b), axis: 1)`";
 constexpr std::string_view kJoined = "tensors are joined along a dim by `concat`, along a new one by `stack`";
 constexpr std::string_view kParts = "`split` takes how many equal parts it makes, or their sizes: `split(x, [1, 2])`";
 constexpr std::string_view kSizes =
@@ -150,6 +152,9 @@ constexpr ForeignCall kCalls[] = {
     {.call = "split(x, at, axis)", .text = "", .form = kNumPy, .help = kParts},
     {.call = "vstack(x)", .text = "stack({x})", .help = kJoined, .rank = 2},
     {.call = "vstack(x)", .text = "concat({x}, axis: 0)", .help = kJoined, .rank = 3},
+    {.call = "eigvalsh(a)", .text = "eigh({a}).0", .form = kPrefixed, .help = "`eigh(a)` gives (values, vectors)"},
+    {.call = "column_stack(x)", .text = "stack({x}, axis: 1)", .form = kPrefixed, .help = kColumns, .rank = 2},
+    {.call = "column_stack(x)", .text = "concat({x}, axis: 1)", .form = kPrefixed, .help = kColumns, .rank = 3},
     {.call = "hstack(x)", .text = "concat({x}, axis: 0)", .help = kJoined, .rank = 2},
     {.call = "hstack(x)", .text = "concat({x}, axis: 1)", .help = kJoined, .rank = 3},
     {.call = "roll(x, shifts, !dims)", .text = "roll({x}, {shifts}, axis: {dims})", .form = kTorch},

@@ -37,6 +37,7 @@ void SyntaxReporter::mark(size_t offset) {
 }
 
 bool SyntaxReporter::hasProblem(Span s) const {
+  if (isMended(s.begin)) return true;
   const auto first = std::lower_bound(problems_.begin(), problems_.end(), s.begin);
   return first != problems_.end() && *first <= s.end;
 }
@@ -172,11 +173,16 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       const size_t begin = reporter_.span(*t).begin;
       const ClassAsStruct known = classAsStruct(reporter_.text(), begin);
       std::vector<Edit> whole;
-      if (known.stopEnd > known.stopBegin)
+      if (known.stopEnd > known.stopBegin) {
         d.note(reporter_.span(known.stopBegin, known.stopEnd),
                "the class is not rewritten as a whole, since this line cannot be: " + std::string(known.why));
+        // It stays as it is: once that line is another, the whole can be rewritten.
+        reporter_.mendedWhole(reporter_.span(known.begin, known.end));
+      }
       if (!known.text.empty()) {
         whole.push_back({reporter_.span(known.begin, known.end), known.text});
+        for (const ClassAsStruct::Use& use : known.uses)
+          whole.push_back({reporter_.span(use.begin, use.end), use.text});
         reporter_.mendedWhole(whole[0].span);
       }
       d.help(known.changes

@@ -34,7 +34,7 @@ class SyntaxReporter {
   }
   /// Marks a place as wrong without a report of its own.
   void mark(size_t offset);
-  /// Whether an error was reported or marked inside; touching either end counts.
+  /// Whether an error was reported or marked inside, or an edit takes the place of it; touching either end counts.
   bool hasProblem(Span s) const;
   /// Whether the line of `offset` has a problem at or before it, or anywhere: a later one on that line is most likely
   /// its consequence.
@@ -44,7 +44,7 @@ class SyntaxReporter {
   bool isLeftOpen(size_t offset) const {
     return std::any_of(leftOpen_.begin(), leftOpen_.end(), [&](Span s) { return s.begin < offset && offset <= s.end; });
   }
-  /// Notes that an edit takes the place of all that stands there.
+  /// Notes that an edit takes the place of all that stands there, or that it is read no further.
   void mendedWhole(Span s) { mended_.push_back(s); }
   bool isMended(size_t offset) const {
     return std::any_of(mended_.begin(), mended_.end(), [&](Span s) { return s.begin <= offset && offset < s.end; });

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/Text.h"
+#include "syntax/ComprehensionHelp.h"
 #include "syntax/Familiar.h"
 #include "syntax/ReservedNames.h"
 #include "syntax/StatementHelp.h"
@@ -129,94 +130,6 @@ class Helper : private SyntaxView {
     size_t stop = end ? span(*end).begin : p_.reporter.text().size();
     while (stop > 0 && std::isspace(static_cast<unsigned char>(p_.reporter.text()[stop - 1])) != 0) --stop;
     return std::vector<Edit>{{position(span(*p_.first).begin, stop), "device " + name->getText() + " = " + devices}};
-  }
-
-  /// `[e for x in xs]`, `sum(e for x, y in zip(a, b))`
-  bool comprehension() {
-    const auto isIn = [](size_t type) { return type == T::IN; };
-    const Token* in = outside(2, isIn);
-    if (!in || in->getType() != T::IN) return say(Form::Comprehension);
-    const ssize_t behindIn = static_cast<ssize_t>(in->getTokenIndex() - p_.at.getTokenIndex()) + 2;
-    const Token* end =
-        outside(behindIn, [](size_t type) { return type == T::IF || type == T::FOR || type == T::COMMA; });
-    size_t n = 1;
-    for (int depth = 0; back(n); ++n) {
-      const size_t type = back(n)->getType();
-      if (depth == 0 && (type == T::LBRACK || type == T::LPAREN || type == T::NL)) break;
-      depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
-    }
-    const bool argument = back(n, T::LPAREN) && back(n + 1, T::NAME);  // `sum(e for x in xs)`
-    if (!end || !(back(n, T::LBRACK) || argument)) return say(Form::Comprehension);
-    const std::string body = between(span(*back(n)).end, span().begin);
-    std::string names = between(span().end, span(*in).begin);
-    const std::string over = between(span(*in).end, span(*end).begin);
-    const bool grouped = names.starts_with('(') && names.find(')') == names.size() - 1;
-    if (grouped) names = names.substr(1, names.size() - 2);
-    if (end->getType() == T::IF) return chosen(names, body, over, n);
-    if (end->getType() != (argument ? T::RPAREN : T::RBRACK)) return say(Form::Comprehension);
-    if (const auto counted = numbersOfModel(names, body, over, n, end)) return say(kCounted, *counted);
-    const Span at =
-        argument ? position(span(*back(n)).end, span(*end).begin) : position(span(*back(n)).begin, span(*end).end);
-    const std::string lambda = "|" + names + "| " + body;
-    const auto made = [&](const std::string& text) { return say(Form::Comprehension, {{at, text}}); };
-    const bool several = names.find(',') != std::string::npos;
-    if (several && names.find('(') == std::string::npos && over.starts_with("zip(") && over.ends_with(')'))
-      return made("vmap(" + lambda + ")" + over.substr(3));
-    if (several) return say(Form::Comprehension);
-    const bool range =
-        over.starts_with("range(") && over.back() == ')' && over.find_first_of(",(", 6) == std::string::npos;
-    const std::string count = range ? over.substr(6, over.size() - 7)
-                              : over.starts_with("0..") && over.find(" by ") == over.npos ? over.substr(3)
-                                                                                          : "";
-    // Structs are no elements of tensors.
-    constexpr std::string_view kWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-    if (body.empty()) return say(Form::Comprehension);
-    const size_t word = body.find_first_not_of(kWord);
-    const bool capital = std::isupper(static_cast<unsigned char>(body.front())) != 0;
-    const bool layers = body.starts_with("nn.") || (capital && word != std::string::npos && body[word] == '(');
-    if (!count.empty())
-      return made(layers ? "list(" + count + ", " + lambda + ")" : "tabulate([" + count + "], " + lambda + ")");
-    if (layers) return say(Form::Comprehension);
-    if (over.starts_with("range(") && over.back() == ')')
-      return made("map(" + lambda + ", arange(" + over.substr(6) + ")");
-    if (over.find("range(") != std::string::npos || over.find("..") != std::string::npos)
-      return say(Form::Comprehension);
-    return made("map(" + lambda + ", " + over + ")");
-  }
-
-  static constexpr const char* kCounted = "`nn.size` counts the numbers of a model";
-
-  /// `sum(p.numel() for p in m.parameters())`, in brackets too, whose first is the `n`th token back.
-  std::optional<std::vector<Edit>> numbersOfModel(const std::string& names, const std::string& body,
-                                                  const std::string& over, size_t n, const Token* end) const {
-    const bool counts =
-        (body == names + ".numel()" || body == names + ".nelement()") && over.ends_with(".parameters()");
-    if (back(n, T::LBRACK)) ++n;
-    const bool inside = back(n, T::LPAREN) && back(n + 1, T::NAME) && back(n + 1)->getText() == "sum";
-    if (!counts || !inside) return std::nullopt;
-    if (end->getType() == T::RBRACK)
-      end = ahead(static_cast<ssize_t>(end->getTokenIndex() - p_.at.getTokenIndex()) + 2);
-    if (!end || end->getType() != T::RPAREN) return std::nullopt;
-    return std::vector<Edit>{
-        {position(span(*back(n + 1)).begin, span(*end).end),
-         "nn.size(" + over.substr(0, over.size() - std::string_view(".parameters()").size()) + ")"}};
-  }
-
-  /// `[x for x in xs if x > 0]`, whose size only the run knows.
-  bool chosen(const std::string& names, const std::string& body, const std::string& over, size_t n) {
-    const ssize_t condition = [&] {
-      ssize_t k = 2;
-      while (ahead(k)->getType() != T::IF) ++k;
-      return k + 1;
-    }();
-    const Token* end = outside(condition, [](size_t type) { return type == T::IF || type == T::FOR; });
-    const bool trained = end && ahead(condition)->getText() == names &&
-                         between(span(*ahead(condition)).begin, span(*end).begin) == names + ".requires_grad";
-    if (trained)
-      if (const auto counted = numbersOfModel(names, body, over, n, end)) return say(kCounted, *counted);
-    return say(
-        "how many elements are chosen is no size: `where(x > 0.0, x, 0.0)` keeps the shape, and "
-        "`sum(where(x > 0.0, x, 0.0))` adds what is chosen");
   }
 
   /// Whether the groups in parentheses at both sides of the sign are the whole operands of an expression, so that it
@@ -362,7 +275,10 @@ class Helper : private SyntaxView {
   }
 
   bool literals() {
-    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return comprehension();
+    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) {
+      Help help = comprehensionHelp(p_);
+      return say(std::move(help.text), std::move(help.edits));
+    }
     const bool key = prior(T::STRING) || (prior(T::NAME) && back(2, T::LBRACE) && back(3, T::ASSIGN));
     if (at_ == T::COLON && key && p_.complete) return say(Form::Dictionary);
     if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);

@@ -14,6 +14,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StartValues.h"
 #include "frontend/habits/WiderNumbers.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
@@ -121,7 +122,9 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
         if (isLogical(opName))
           d.help("`x != 0.0` makes a bool of a number, `f32(b)` a number of a bool");
         else if (isUpdated(*context.module.texts, decides->span, span))
-          d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
+          d.help(floatStartOf(context, decides->span)
+                     .value_or(
+                         Help{"a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`", {}}));
         else if (opName == "=")
           d.help("a variable keeps its dtype: one of floats starts with floats, as in `var x = [1.0, 2.0]`; `" +
                      std::string(ir::name(t)) + "(...)` cuts off the fraction, as NumPy and PyTorch do without a word",

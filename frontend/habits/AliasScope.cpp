@@ -242,8 +242,9 @@ void AliasScope::add(const ast::Stmt& s) {
   if (s.kind == StmtKind::For || s.kind == StmtKind::While) loops_.push_back(s.span);
   if (s.kind == StmtKind::For && s.lo && !s.hi)
     for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, s.lo.get(), s.span});
-  // Who writes `var b = a` means a copy.
-  const bool shares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && all_.variablesShare());
+  // Who writes `var b = a` means a copy; a new object holds what it is made of.
+  const bool holdsParts = s.value && s.value->kind == ExprKind::Struct;
+  const bool shares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && (all_.variablesShare() || holdsParts));
   if (shares && s.value) bind(s.pattern, *s.value, s.span);
   if (s.kind == StmtKind::Var && !shares)
     for (const std::string& n : namesOf(s.pattern)) bound_.push_back({n, nullptr, s.span});

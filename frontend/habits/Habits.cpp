@@ -496,11 +496,18 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help("operations have no prefix");
     return true;
   }
-  if (isInPlaceName(name) && !syntax::familiarName(name)) {
+  const syntax::Familiar* known = syntax::familiarName(name);
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* alone = known && known->nothing && file ? placeIn(*file, member.span).statement : nullptr;
+  if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value->kind == ExprKind::Call &&
+      alone->value->args[0].get() == &member) {
+    d.help(std::string(known->help), {syntax::removed(context_.sources, alone->span)});
+    return true;
+  }
+  if (isInPlaceName(name) && !known) {
     d.help("values do not change in place: a function gives a new value, which is bound to the name again");
     return true;
   }
-  const syntax::Familiar* known = syntax::familiarName(name);
   const syntax::Familiar* part = partWithHelp(member);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
   // `torch.float` has 32 bits, `float` as a dtype of NumPy 64.

@@ -183,12 +183,25 @@ struct Trips {
   std::string count, at, last;
   std::vector<Edit> edits{};  ///< that give the trip a name
 };
+/// Whether the body of a loop binds or assigns a name.
+bool isRebound(const ast::Stmt& loop, const std::string& name) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool binds = s.kind == StmtKind::Let || s.kind == StmtKind::Var || s.kind == StmtKind::For;
+    const bool assigns = s.kind == StmtKind::Assign && s.target->kind == ExprKind::Name && s.target->text == name;
+    found = found || assigns || (binds && &s != &loop && namesOf(s.pattern).contains(name));
+  };
+  visitor.visit(loop);
+  return found;
+}
+
 std::optional<Trips> tripsOf(Context& context, const ast::File& file, const ast::Stmt& loop, Span made) {
   if (loop.kind != StmtKind::For || !loop.lo || loop.by) return std::nullopt;
   if (loop.hi) {
     const bool fromZero = loop.lo->kind == ExprKind::Int && loop.lo->integer == 0;
     const std::string lo = asOperand(context.sources, *loop.lo), hi = textOf(context, loop.hi->span);
-    if (loop.pattern.isTuple) return std::nullopt;
+    if (loop.pattern.isTuple || isRebound(loop, loop.pattern.name.text)) return std::nullopt;
     const std::string& i = loop.pattern.name.text;
     return Trips{fromZero ? hi : hi + " - " + lo, fromZero ? i : i + " - " + lo,
                  (loop.hi->kind == ExprKind::Int ? std::to_string(loop.hi->integer - 1)
@@ -196,21 +209,38 @@ std::optional<Trips> tripsOf(Context& context, const ast::File& file, const ast:
                      " - " + i};
   }
   // Over rows: they are counted beside, where what holds them means the same at the list.
-  const bool rows = loop.lo->kind == ExprKind::Name || loop.lo->kind == ExprKind::Array ||
-                    (loop.lo->kind == ExprKind::Call && loop.lo->args[0]->text == "flip");
-  if (!rows || loop.pattern.isTuple || !isSameAt(context.sources, file, *loop.lo, made)) return std::nullopt;
-  const std::string over = textOf(context, loop.lo->span);
+  const ast::Expr* rows = loop.lo.get();
+  const auto calls = [&](const ast::Expr& e, std::string_view name) {
+    return e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Name && e.args[0]->text == name &&
+           std::ranges::all_of(e.arguments, [](const ast::Argument& a) { return !a.name && !a.rangeEnd && a.value; });
+  };
+  const bool counted = calls(*rows, "enumerate") && rows->arguments.size() == 1;
+  if (counted) rows = rows->arguments[0].value.get();
+  const bool paired = calls(*rows, "zip") && !rows->arguments.empty();
+  if (paired) rows = rows->arguments[0].value.get();
+  const bool known = rows->kind == ExprKind::Name || rows->kind == ExprKind::Array ||
+                     (rows->kind == ExprKind::Call && rows->args[0]->text == "flip");
+  const auto isKnownThere = [&](const std::string& name) {
+    return isSameAt(context.sources, file, name, made, rows->span);
+  };
+  if (!known || loop.pattern.isTuple != (counted || paired) || !std::ranges::all_of(namesRead(*rows), isKnownThere))
+    return std::nullopt;
+  const std::string over = textOf(context, rows->span);
+  const std::string count = rows->kind == ExprKind::Array ? std::to_string(rows->args.size()) : over + ".shape[0]";
+  if (counted) {
+    const ast::Pattern& first = loop.pattern.elements[0];
+    if (first.isTuple || first.name.text == "_" || isRebound(loop, first.name.text)) return std::nullopt;
+    return Trips{count, first.name.text, count + " - 1 - " + first.name.text};
+  }
   std::string trip = "i";
   for (const char* other : {"k", "trip"})
-    if (timesNamed(file, trip) > 0 || loop.pattern.name.text == trip) trip = other;
-  if (timesNamed(file, trip) > 0) return std::nullopt;
-  const std::string count =
-      loop.lo->kind == ExprKind::Array ? std::to_string(loop.lo->args.size()) : over + ".shape[0]";
+    if (timesNamed(file, trip) > 0 || namesOf(loop.pattern).contains(trip)) trip = other;
+  if (timesNamed(file, trip) > 0 || namesOf(loop.pattern).contains(trip)) return std::nullopt;
   return Trips{count,
                trip,
                count + " - 1 - " + trip,
-               {{loop.pattern.span, "(" + trip + ", " + loop.pattern.name.text + ")"},
-                {loop.lo->span, "enumerate(" + over + ")"}}};
+               {{loop.pattern.span, "(" + trip + ", " + textOf(context, loop.pattern.span) + ")"},
+                {loop.lo->span, "enumerate(" + textOf(context, loop.lo->span) + ")"}}};
 }
 }  // namespace
 

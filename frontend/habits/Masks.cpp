@@ -1,7 +1,10 @@
 #include "frontend/habits/Masks.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/habits/Places.h"
@@ -28,6 +31,46 @@ bool hasFloat(const ast::Expr& value) {
   visitor.visit(value);
   return found;
 }
+
+/// A value that is computed element by element of what one mask picks, without the mask: `2 * x + y` of
+/// `2 * x[m] + y[m]`; empty for other values.
+class Unmasked {
+ public:
+  Unmasked(Context& context, std::string mask) : context_(context), mask_(std::move(mask)) {}
+
+  std::string text(const ast::Expr& value) {
+    if (!isElementwise(value) || picked_.empty()) return "";
+    std::string text = textOf(context_, value.span);
+    std::ranges::sort(picked_, std::greater(), [](const ast::Expr* e) { return e->span.begin; });
+    for (const ast::Expr* e : picked_)
+      text.replace(e->span.begin - value.span.begin, e->span.end - e->span.begin, textOf(context_, e->args[0]->span));
+    return text;
+  }
+
+ private:
+  bool isElementwise(const ast::Expr& e) {
+    switch (e.kind) {
+      case ExprKind::Int:
+      case ExprKind::Float:
+      case ExprKind::Name: return true;
+      case ExprKind::Unary: return e.text == "-" && isElementwise(*e.args[0]);
+      case ExprKind::Binary:
+        return std::string_view("+ - * / // % **").find(e.text) != std::string_view::npos &&
+               isElementwise(*e.args[0]) && isElementwise(*e.args[1]);
+      case ExprKind::Index: {
+        const ast::Expr* mask = e.subscripts.size() == 1 ? e.subscripts[0].index.get() : nullptr;
+        if (!mask || e.args[0]->kind != ExprKind::Name || textOf(context_, mask->span) != mask_) return false;
+        picked_.push_back(&e);
+        return true;
+      }
+      default: return false;
+    }
+  }
+
+  Context& context_;
+  const std::string mask_;
+  std::vector<const ast::Expr*> picked_;
+};
 
 /// Whether an argument says that the first axis is reduced: `0`, `axis: 0`, `dim=0`.
 bool isFirstAxis(const ast::Argument& a) {
@@ -84,14 +127,24 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   }
   const StatementPlace at = placeIn(*file, index->span);
   const std::string said = "a mask keeps the shape: `where(mask" + std::string(rows ? "[:, new]" : "") + ", x, other)`";
-  if (at.statement && at.statement->kind == StmtKind::Assign && at.statement->target.get() == index) {
+  const bool assigns = at.statement && at.statement->kind == StmtKind::Assign &&
+                       at.statement->target->kind == ExprKind::Index && at.statement->target->subscripts.size() == 1;
+  const ast::Expr* target = assigns ? at.statement->target.get() : nullptr;
+  if (target && target->subscripts[0].index && textOf(context, target->subscripts[0].index->span) == written) {
     const ast::Stmt& s = *at.statement;
-    if (base.kind != ExprKind::Name || !isOfLiterals(*s.value)) return std::nullopt;
+    const std::string changed = textOf(context, target->args[0]->span);
+    const std::string unmasked = Unmasked(context, written).text(*s.value);
+    const bool isKnown = (target == index && isOfLiterals(*s.value)) || (!unmasked.empty() && (whole || changed == x));
+    if (target->args[0]->kind != ExprKind::Name || !isKnown) return std::nullopt;
     if (!ir::isFloat(indexed.dtype) && hasFloat(*s.value))
       return Help{said + "; NumPy and PyTorch would cut the number to an integer", {}};
-    std::string value = textOf(context, s.value->span);
-    if (s.op != "=") value = x + " " + s.op.substr(0, s.op.size() - 1) + " " + asOperand(context.sources, *s.value);
-    return Help{said, {{s.span, x + " = where(" + chosenBy + ", " + value + ", " + x + ")"}}};
+    std::string value = unmasked.empty() ? textOf(context, s.value->span) : unmasked;
+    if (s.op != "=")
+      value = changed + " " + s.op.substr(0, s.op.size() - 1) + " " +
+              (unmasked.empty()                                   ? asOperand(context.sources, *s.value)
+               : unmasked.find_first_of(" +-*/") == unmasked.npos ? unmasked
+                                                                  : "(" + unmasked + ")");
+    return Help{said, {{s.span, changed + " = where(" + chosenBy + ", " + value + ", " + changed + ")"}}};
   }
   if (const ast::Expr* length = lengthOf(*file, *index))
     return Help{said, {{length->span, "sum(i64(" + written + "))"}}};

@@ -4,9 +4,11 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
@@ -44,6 +46,7 @@ constexpr std::array kVectors =
 constexpr std::array kOfShape =
     std::to_array<std::string_view>({"empty", "full", "ones", "rand", "randn", "random", "zeros"});
 constexpr std::array kDrawn = std::to_array<std::string_view>({"choice", "normal", "randint", "uniform"});
+constexpr std::array kJoining = std::to_array<std::string_view>({"cat", "concat", "concatenate", "hstack"});
 constexpr std::array kReshaped = std::to_array<std::string_view>({"reshape", "view"});
 
 template <size_t N>
@@ -160,6 +163,7 @@ class Ranks {
     const bool method = member && !(library && (library->prefix || library->layer)) && !isModule(root);
     const ast::Expr* first = !e.arguments.empty() ? e.arguments[0].value.get() : nullptr;
     const ast::Expr* operand = method ? callee.args[0].get() : first;
+    if (const ast::Stmt* fn = member ? nullptr : ownFunction(name)) return ofResult(*fn);
     if (name == "map" || name == "tabulate") return ofElements(e, name == "map");
     if (isIn(kNumbers, name)) return 0;
     if (isIn(kVectors, name)) return 1;
@@ -169,6 +173,7 @@ class Ranks {
     if (!member && isIn(kOfPython, name) && e.arguments.size() == 1) return more(of(*operand), -1);
     if (!member && isIn(kOfPython, name) && name != "sum" && !e.arguments[1].name) return highestOf(e);
     if (isIn(kReductions, name)) return ofReduction(e, method, *operand);
+    if (isIn(kJoining, name) && !method) return more(of(*operand), -1);
     if (isIn(kReshaped, name)) return ofShape(e, method ? 0 : 1);
     if (name == "flatten") return e.arguments.size() == (method ? 0 : 1) ? 1 : of(*operand);
     if (name == "dot" && first && e.arguments.size() == (method ? 1 : 2))
@@ -192,7 +197,8 @@ class Ranks {
     const int element = overValues ? more(of(over), -1) : 0;
     const NameSet counted = namesOf(lambda.params[0].pattern);
     const auto before = names_;
-    for (const std::string& n : counted) names_[n] = element;
+    const ast::Stmt* fn = frontend::functionAround(file_, e.span);
+    for (const std::string& n : counted) names_[{fn, n}] = element;
     const int rank = more(of(*lambda.body), 1);
     names_ = before;
     return rank;
@@ -215,10 +221,15 @@ class Ranks {
     return kMany;
   }
   int ofName(const ast::Expr& e) {
-    if (const auto known = names_.find(e.text); known != names_.end()) return known->second;
-    names_[e.text] = 0;  // while it is being found out: `x = x + 1`
+    const ast::Stmt* fn = frontend::functionAround(file_, e.span);
+    if (const auto known = names_.find({fn, e.text}); known != names_.end()) return known->second;
+    names_[{fn, e.text}] = 0;  // while it is being found out: `x = x + 1`
     int rank = 0;
     bool bound = false;
+    if (const auto passed = fn ? ofParameter(*fn, e.text) : std::nullopt) {
+      bound = true;
+      rank = *passed;
+    }
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) {
       if (s.kind == StmtKind::For && namesOf(s.pattern).contains(e.text)) {
@@ -238,11 +249,63 @@ class Ranks {
         rank = std::max(rank, more(of(*s.value->arguments[0].value), 1));
     };
     visitAround(file_, e.span, visitor);
-    return names_[e.text] = bound ? rank : kMany;
+    const auto constant = [&](const ast::StmtPtr& s) { return s->kind == StmtKind::Const && s->name.text == e.text; };
+    if (const auto c = std::ranges::find_if(file_.statements, constant); !bound && c != file_.statements.end())
+      return names_[{fn, e.text}] = (*c)->value ? of(*(*c)->value) : kMany;
+    return names_[{fn, e.text}] = bound ? rank : kMany;
+  }
+  /// The function of the script that a call by that name calls; null where there is none, or several.
+  const ast::Stmt* ownFunction(const std::string& name) const {
+    const ast::Stmt* found = nullptr;
+    for (const ast::StmtPtr& s : file_.statements) {
+      if (s->kind != StmtKind::Fn || s->name.text != name) continue;
+      if (found) return nullptr;
+      found = s.get();
+    }
+    return found;
+  }
+  /// Of what a function returns.
+  int ofResult(const ast::Stmt& fn) {
+    if (hasUnread(file_)) return kMany;
+    const auto [known, isNew] = results_.try_emplace(&fn, kMany);  // that of a recursive one is not known
+    if (!isNew) return known->second;
+    int rank = -1;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (s.kind == StmtKind::Return) rank = std::max(rank, s.value ? of(*s.value) : kMany);
+    };
+    visitor.visit(fn);
+    if (fn.value) rank = std::max(rank, of(*fn.value));
+    const bool returns = !fn.body.statements.empty() && fn.body.statements.back()->kind == StmtKind::Return;
+    return results_[&fn] = rank < 0 || (!fn.value && !returns) ? kMany : rank;
+  }
+  /// What calls pass for a parameter; nothing for another name. A function that is given on may be called with
+  /// anything.
+  std::optional<int> ofParameter(const ast::Stmt& fn, const std::string& name) {
+    const auto p = std::ranges::find_if(fn.params, [&](const ast::FnParam& x) { return x.name.text == name; });
+    if (p == fn.params.end()) return std::nullopt;
+    if (hasUnread(file_)) return kMany;
+    const auto place = static_cast<size_t>(p - fn.params.begin());
+    int rank = p->otherwise ? of(*p->otherwise) : 0;
+    size_t named = 0, calls = 0;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if ((e.kind == ExprKind::Name || e.kind == ExprKind::Member) && e.text == fn.name.text) ++named;
+      if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Name || e.args[0]->text != fn.name.text) return true;
+      ++calls;
+      const ast::Argument* given = frontend::holds(fn.span, e.span) ? nullptr : this->named(e, name);
+      if (!given && place < e.arguments.size() && !e.arguments[place].name) given = &e.arguments[place];
+      if (given && given->value) rank = std::max(rank, of(*given->value));
+      if (!given && !p->otherwise) rank = kMany;
+      return true;
+    };
+    visitor.visit(file_);
+    return calls > 0 && named == calls ? rank : kMany;
   }
 
   const ast::File& file_;
-  std::map<std::string, int> names_;
+  std::map<const ast::Stmt*, int> results_;
+  std::map<std::pair<const ast::Stmt*, std::string>, int> names_;  ///< of the function around
 };
 
 constexpr std::string_view kSum = "sum";

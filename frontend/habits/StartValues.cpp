@@ -33,6 +33,13 @@ std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype)
               {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
 }
 
+std::optional<Help> floatStartOf(Context& context, Span read) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr* e = file ? expressionAt(*file, read) : nullptr;
+  const ast::Stmt* bound = e && e->kind == ExprKind::Name ? boundBefore(*file, e->text, read.begin) : nullptr;
+  return bound ? floatStart(context, bound->pattern.name.span, ir::DType::F32) : std::nullopt;
+}
+
 std::optional<Help> ownShapes(Context& context, Span assignment, Span declared) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* loop = file ? statementAround(*file, assignment, {StmtKind::For, StmtKind::While}) : nullptr;

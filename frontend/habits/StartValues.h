@@ -18,6 +18,9 @@ std::optional<Help> extremeStart(Context& context, Span none);
 /// `var r = 0` of what a loop makes a float, from where it is declared.
 std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype);
 
+/// The same from where the variable is read.
+std::optional<Help> floatStartOf(Context& context, Span read);
+
 /// `xs = concat([xs, row])`, whose shape changes from trip to trip of the loop around it.
 /// `declared`: the variable.
 std::optional<Help> ownShapes(Context& context, Span assignment, Span declared);

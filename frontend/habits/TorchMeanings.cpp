@@ -19,34 +19,14 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
-constexpr int kMostDims = 32, kUnknownDims = 64;  // what is not known has more than the most
+constexpr int kMostDims = 32;  // what is not known has more
 
 enum class Part : uint8_t { Number, Array, Kept };
-
-/// How many dims a value has at most, as the text tells; of a parameter, what its calls pass.
-int dimsOf(const ast::File& file, const ast::Expr& e) {
-  const ast::Stmt* fn = e.kind == ExprKind::Name ? functionAround(file, e.span) : nullptr;
-  for (size_t i = 0; fn && i < fn->params.size(); ++i) {
-    if (fn->params[i].name.text != e.text) continue;
-    int most = 0;
-    bool called = false;
-    TreeVisitor calls;
-    calls.onExpression = [&](const ast::Expr& call) {
-      if (call.kind != ExprKind::Call || call.args[0]->text != fn->name.text || i >= call.arguments.size()) return true;
-      called = true;
-      most = std::max(most, call.arguments[i].value ? mostDims(file, *call.arguments[i].value) : 1);
-      return true;
-    };
-    calls.visit(file);
-    return called ? most : kUnknownDims;
-  }
-  return mostDims(file, e);
-}
 
 /// What one of the indices is.
 Part partOf(const ast::File& file, const ast::Subscript& s) {
   if (s.kind != ast::Subscript::Kind::Index || !s.index || s.index->text == "None") return Part::Kept;
-  return dimsOf(file, *s.index) > 0 ? Part::Array : Part::Number;
+  return mostDims(file, *s.index) > 0 ? Part::Array : Part::Number;
 }
 
 }  // namespace
@@ -118,7 +98,7 @@ bool makesManyDims(const ast::File& file) {
 
 bool reversesDims(const ast::File& file, const ast::Expr& e) {
   if (e.kind != ExprKind::Member || e.text != "T") return false;
-  const int dims = dimsOf(file, *e.args[0]);
+  const int dims = mostDims(file, *e.args[0]);
   return dims > kMostDims ? makesManyDims(file) : dims > 2;
 }
 

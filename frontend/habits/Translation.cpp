@@ -295,13 +295,24 @@ int Translation::rankOf(const ast::Expr& value) const {
   if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;
   if (value.kind == ExprKind::Name) {
     const Binding* local = scopes_.find(value.span);
-    return local != nullptr ? rankOfValue(local->value) : -1;
+    if (local != nullptr) return rankOfValue(local->value);
+    const ast::File* file = context_.frame().unit->file;
+    const auto isIt = [&](const ast::StmtPtr& s) {
+      return s->kind == ast::Stmt::Kind::Const && s->name.text == value.text && s->value;
+    };
+    const auto constant = file ? std::ranges::find_if(file->statements, isIt) : decltype(file->statements.begin()){};
+    return file && constant != file->statements.end() ? rankOf(*(*constant)->value) : -1;
   }
   if (value.kind == ExprKind::Unary || (value.kind == ExprKind::Member && value.text == "T"))
     return rankOf(*value.args[0]);
   if (value.kind == ExprKind::Binary && value.text != "@" && value.text != "|>") {
     const int a = rankOf(*value.args[0]), b = rankOf(*value.args[1]);
     return a < 0 || b < 0 ? -1 : std::max(a, b);
+  }
+  if (value.kind == ExprKind::Binary && value.text == "@") {
+    const int a = rankOf(*value.args[0]), b = rankOf(*value.args[1]);
+    if (a < 1 || b < 1) return -1;
+    return a == 1 && b == 1 ? 0 : a == 1 || b == 1 ? std::max(a, b) - 1 : std::max(a, b);
   }
   if (value.kind == ExprKind::Array || value.kind == ExprKind::Tuple) {
     const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);

@@ -16,6 +16,7 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/ListKinds.h"
+#include "frontend/habits/OptionalArguments.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
@@ -238,8 +239,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
     d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
   } else if (const ast::FnParam* optional =
                  known && known->name == "None" && file ? defaultedTo(*file, span) : nullptr) {
-    d.help("a parameter always has a value: give `" + optional->name.text +
-           "` one that stands for it, or write a function for each case");
+    d.help(optionalArgument(context_, *file, *optional));
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
     d.help(extreme->text, extreme->edits);
   } else if (known && !call && !known->asDType.empty()) {
