@@ -130,7 +130,8 @@ struct Step {
       if (!among[i]) return std::nullopt;
       const ast::Stmt& s = *among[i];
       if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s, optimiser)) continue;
-      if (s.kind != StmtKind::Let && !setsVariable(s)) {
+      const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple);
+      if (!declares && !setsVariable(s)) {
         changed.merge(assignedBy(s));
         continue;
       }
@@ -258,7 +259,9 @@ class Writer {
     const std::string function =
         inside_.empty() ? body : "{\n" + inside_ + margin() + "    " + body + "\n" + margin() + "}";
     std::string name = step_.name, kept;
-    const bool isVariable = loss.kind == StmtKind::Assign;
+    const bool isOwn =
+        std::ranges::any_of(moved_, [&](size_t i) { return boundBy(*step_.among[i]).contains(step_.name); });
+    const bool isVariable = loss.kind == StmtKind::Assign && !isOwn;
     if (isVariable || isReadBehind()) {  // the last one
       name = free("now", "value");
       kept = "\n" + margin() + step_.name + " = " + name;
@@ -369,7 +372,8 @@ class Writer {
   void place(size_t i) {
     const ast::Stmt& s = *step_.among[i];
     const bool sets = setsVariable(s);
-    std::string own = (sets ? "let " : "") + text(s.span);
+    const bool declares = s.kind == StmtKind::Var;
+    std::string own = (sets ? "let " : "") + (declares ? replaced(s.span, s.keyword, "let") : text(s.span));
     if (holds(s.span) && s.value.get() == inTraining_) {
       own = marksOf(sources_, s) + "let (" + text(sets ? s.target->span : s.pattern.span) + ", " + trained_ +
             ") = " + trainingCall();
@@ -389,7 +393,7 @@ class Writer {
     edits_.push_back(syntax::removed(sources_, s.span));
     if (sets) variables_.insert(bound.begin(), bound.end());
     for (const std::string& n : bound)
-      if ((sets || step_.isRead(n, step_.loss, step_.among.size(), moved_)) &&
+      if (n != step_.name && (sets || step_.isRead(n, step_.loss, step_.among.size(), moved_)) &&
           std::find(given_.begin(), given_.end(), n) == given_.end())
         given_.push_back(n);
   }
@@ -408,16 +412,32 @@ class Writer {
 }  // namespace
 
 namespace {
+/// `loss += penalty`, which is to be part of what the loss is.
+std::optional<Help> addedTo(const SourceManager& sources, const ast::File& file, const ast::Expr& backward) {
+  const StatementPlace at = placeIn(file, backward.span);
+  if (!at.among || backward.args[0]->args.empty()) return std::nullopt;
+  const std::string& loss = backward.args[0]->args[0]->text;
+  Help help{"a gradient is a value, and the loss is one that a function computes: a part of it is added in what it is",
+            {}};
+  for (const ast::StmtPtr& s : *at.among) {
+    const bool adds = s && s->kind == StmtKind::Assign && s->op != "=" && s->target->kind == ExprKind::Name;
+    if (!adds || s->target->text != loss || s->span.end > backward.span.begin) continue;
+    const std::string op = s->op.substr(0, s->op.size() - 1);
+    help.edits.push_back({s->span, loss + " = " + loss + " " + op + " " + asOperand(sources, *s->value)});
+  }
+  return help.edits.empty() ? std::nullopt : std::optional(help);
+}
 /// Whether a condition decides what the loss is: `if c: loss = loss + penalty`.
 bool isChosen(const ast::File& file, const ast::Expr& backward) {
   const StatementPlace at = placeIn(file, backward.span);
   if (!at.among || backward.args[0]->args.empty()) return false;
   const std::string& loss = backward.args[0]->args[0]->text;
   return std::any_of(at.among->begin(), at.among->end(), [&](const ast::StmtPtr& s) {
-    const bool isIf = s && s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::If;
+    const bool isIf = s && ((s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::If) ||
+                            s->kind == StmtKind::For || s->kind == StmtKind::While);
     bool sets = false;
     TreeVisitor visitor;
-    visitor.onStatement = [&](const ast::Stmt& inner) { sets = sets || isAssigned(inner, loss); };
+    visitor.onStatement = [&](const ast::Stmt& inner) { sets = sets || assignedBy(inner).contains(loss); };
     if (isIf && s->span.end <= backward.span.begin) visitor.visit(*s);
     return sets;
   });
@@ -428,9 +448,11 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
   if (file && isChosen(*file, backward))
     return Help{
-        "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; a part of it that a "
+        "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; a part of it that "
+        "a "
         "condition decides is a value, too: `loss + (if c { penalty } else { 0.0 })`",
         {}};
+  if (auto added = file ? addedTo(context.sources, *file, backward) : std::nullopt) return added;
   const std::optional<Step> step = file ? stepAt(*file, backward) : std::nullopt;
   if (step && step->block && !step->clears)
     return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};
