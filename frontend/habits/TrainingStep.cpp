@@ -102,6 +102,14 @@ size_t placeAmong(const Statements& among, const ast::Stmt* s) {
       std::find_if(among.begin(), among.end(), [&](const ast::StmtPtr& p) { return p.get() == s; }) - among.begin());
 }
 
+/// `out = model(x)`, of a variable that was declared before.
+bool setsVariable(const ast::Stmt& s) {
+  return s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name && s.value;
+}
+/// The names that a statement gives values.
+NameSet given(const ast::Stmt& s) { return setsVariable(s) ? assignedBy(s) : boundBy(s); }
+NameSet readFor(const ast::Stmt& s) { return setsVariable(s) ? namesRead(*s.value) : namesRead(s); }
+
 /// One step, as its statements stand in a block.
 struct Step {
   const Statements& among;
@@ -122,22 +130,26 @@ struct Step {
       if (!among[i]) return std::nullopt;
       const ast::Stmt& s = *among[i];
       if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s, optimiser)) continue;
-      if (s.kind != StmtKind::Let) {
+      const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple);
+      if (!declares && !setsVariable(s)) {
         changed.merge(assignedBy(s));
         continue;
       }
-      tainted.merge(boundBy(s));
+      tainted.merge(given(s));
       all.push_back(i);
     }
-    NameSet needed = namesRead(*among[loss]);
+    NameSet needed = readFor(*among[loss]);
     for (size_t k = all.size(); k-- > 0;) {
-      if (!meet(boundBy(*among[all[k]]), needed)) continue;
-      needed.merge(namesRead(*among[all[k]]));
+      if (!meet(given(*among[all[k]]), needed)) {
+        if (setsVariable(*among[all[k]])) changed.merge(assignedBy(*among[all[k]]));
+        continue;
+      }
+      needed.merge(readFor(*among[all[k]]));
       kept.insert(kept.begin(), all[k]);
     }
     const auto changesLater = [&](size_t k) {
       for (size_t i = k + 1; i < loss; ++i)
-        if (meet(assignedBy(*among[i]), namesRead(*among[k]))) return true;
+        if (meet(assignedBy(*among[i]), readFor(*among[k]))) return true;
       return false;
     };
     if (meet(changed, needed) || std::any_of(kept.begin(), kept.end(), changesLater)) return std::nullopt;
@@ -234,16 +246,22 @@ class Writer {
     const std::string g = free("g", "gradient"), m = step_.model.text(), &s = step_.optimiser;
     const std::string value = valueText(sources_, loss, lossText());
     for (const size_t i : moved_) place(i);
+    if (!isKnown_)
+      return Help{
+          "a gradient is a value, and the loss is computed in a function: what the network gives in training is read "
+          "before "
+          "it here, and can be read behind it",
+          {}};
     if (trains) given_.push_back(trained_);
-    std::string all = given_.empty() ? "" : given_[0];
-    for (size_t i = 1; i < given_.size(); ++i) all += ", " + given_[i];
-    if (given_.size() > 1) all = "(" + all + ")";
+    const std::string all = tuple(given_);
     const std::string body = all.empty() ? value : "(" + value + ", " + all + ")";
     inside_ += last_;
     const std::string function =
         inside_.empty() ? body : "{\n" + inside_ + margin() + "    " + body + "\n" + margin() + "}";
     std::string name = step_.name, kept;
-    const bool isVariable = loss.kind == StmtKind::Assign;
+    const bool isOwn =
+        std::ranges::any_of(moved_, [&](size_t i) { return boundBy(*step_.among[i]).contains(step_.name); });
+    const bool isVariable = loss.kind == StmtKind::Assign && !isOwn;
     if (isVariable || isReadBehind()) {  // the last one
       name = free("now", "value");
       kept = "\n" + margin() + step_.name + " = " + name;
@@ -251,7 +269,14 @@ class Writer {
     if (!isVariable && !kept.empty()) {
       edits_.push_back(syntax::lineBefore(sources_, step_.block->span, "var " + step_.name + " = 0.0"));
     }
-    const std::string names = all.empty() ? name : "(" + name + ", " + all + ")";
+    std::vector<std::string> outside = given_;
+    for (std::string& n : outside) {
+      if (!variables_.contains(n)) continue;
+      if (timesNamed(file_, n + "_") > 0) return std::nullopt;
+      kept += "\n" + margin() + n + " = " + n + "_";
+      n += '_';
+    }
+    const std::string names = all.empty() ? name : "(" + name + ", " + tuple(outside) + ")";
     const std::string parameters = step_.model.parameters();
     edits_.push_back({loss.span, "let (" + names + ", " + g + ") = value_and_grad(|" + parameters + "| " + function +
                                      step_.model.wrt() + (all.empty() ? "" : ", aux: true") + ")(" + parameters + ")" +
@@ -272,6 +297,11 @@ class Writer {
 
  private:
   std::string text(Span s) const { return std::string(sources_.text(s)); }
+  static std::string tuple(const std::vector<std::string>& names) {
+    std::string all = names.empty() ? "" : names[0];
+    for (size_t i = 1; i < names.size(); ++i) all += ", " + names[i];
+    return names.size() > 1 ? "(" + all + ")" : all;
+  }
   std::string free(const char* name, const char* other) const { return timesNamed(file_, name) == 0 ? name : other; }
   /// A text with a part of it written otherwise.
   std::string replaced(Span whole, Span part, const std::string& by) const {
@@ -341,22 +371,31 @@ class Writer {
   /// Moves one of the statements into the function, and sees to it that its names are there behind it.
   void place(size_t i) {
     const ast::Stmt& s = *step_.among[i];
-    std::string own = text(s.span);
+    const bool sets = setsVariable(s);
+    const bool declares = s.kind == StmtKind::Var;
+    std::string own = (sets ? "let " : "") + (declares ? replaced(s.span, s.keyword, "let") : text(s.span));
     if (holds(s.span) && s.value.get() == inTraining_) {
-      own = marksOf(sources_, s) + "let (" + text(s.pattern.span) + ", " + trained_ + ") = " + trainingCall();
+      own = marksOf(sources_, s) + "let (" + text(sets ? s.target->span : s.pattern.span) + ", " + trained_ +
+            ") = " + trainingCall();
     } else if (holds(s.span)) {
       const std::string output = free("output", "predicted");
       inside_ += margin() + "    " + marksOf(sources_, s) + "let (" + output + ", " + trained_ +
                  ") = " + trainingCall() + "\n";
-      own = replaced(s.span, inTraining_->span, output);
+      own = (sets ? "let " : "") + replaced(s.span, inTraining_->span, output);
     }
     inside_ += margin() + "    " + own + "\n";
-    const NameSet bound = boundBy(s);
+    const NameSet bound = given(s);
     const auto isReadBefore = [&](const std::string& n) { return step_.isRead(n, i + 1, step_.loss, moved_); };
-    if (std::any_of(bound.begin(), bound.end(), isReadBefore)) return;  // it stays there too
+    if (std::any_of(bound.begin(), bound.end(), isReadBefore)) {  // it stays there too, which is no call in training
+      isKnown_ = isKnown_ && !holds(s.span);
+      return;
+    }
     edits_.push_back(syntax::removed(sources_, s.span));
+    if (sets) variables_.insert(bound.begin(), bound.end());
     for (const std::string& n : bound)
-      if (step_.isRead(n, step_.loss, step_.among.size(), moved_)) given_.push_back(n);
+      if (n != step_.name && (sets || step_.isRead(n, step_.loss, step_.among.size(), moved_)) &&
+          std::find(given_.begin(), given_.end(), n) == given_.end())
+        given_.push_back(n);
   }
 
   const SourceManager& sources_;
@@ -365,13 +404,55 @@ class Writer {
   const std::vector<size_t> moved_;
   const ast::Expr* inTraining_ = nullptr;
   std::string trained_, inside_, last_;
+  bool isKnown_ = true;
+  NameSet variables_;               ///< of the names that are given, those that were declared before
   std::vector<std::string> given_;  ///< names that the function gives beside the loss
   std::vector<Edit> edits_;
 };
 }  // namespace
 
+namespace {
+/// `loss += penalty`, which is to be part of what the loss is.
+std::optional<Help> addedTo(const SourceManager& sources, const ast::File& file, const ast::Expr& backward) {
+  const StatementPlace at = placeIn(file, backward.span);
+  if (!at.among || backward.args[0]->args.empty()) return std::nullopt;
+  const std::string& loss = backward.args[0]->args[0]->text;
+  Help help{"a gradient is a value, and the loss is one that a function computes: a part of it is added in what it is",
+            {}};
+  for (const ast::StmtPtr& s : *at.among) {
+    const bool adds = s && s->kind == StmtKind::Assign && s->op != "=" && s->target->kind == ExprKind::Name;
+    if (!adds || s->target->text != loss || s->span.end > backward.span.begin) continue;
+    const std::string op = s->op.substr(0, s->op.size() - 1);
+    help.edits.push_back({s->span, loss + " = " + loss + " " + op + " " + asOperand(sources, *s->value)});
+  }
+  return help.edits.empty() ? std::nullopt : std::optional(help);
+}
+/// Whether a condition decides what the loss is: `if c: loss = loss + penalty`.
+bool isChosen(const ast::File& file, const ast::Expr& backward) {
+  const StatementPlace at = placeIn(file, backward.span);
+  if (!at.among || backward.args[0]->args.empty()) return false;
+  const std::string& loss = backward.args[0]->args[0]->text;
+  return std::any_of(at.among->begin(), at.among->end(), [&](const ast::StmtPtr& s) {
+    const bool isIf = s && ((s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::If) ||
+                            s->kind == StmtKind::For || s->kind == StmtKind::While);
+    bool sets = false;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& inner) { sets = sets || assignedBy(inner).contains(loss); };
+    if (isIf && s->span.end <= backward.span.begin) visitor.visit(*s);
+    return sets;
+  });
+}
+}  // namespace
+
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
+  if (file && isChosen(*file, backward))
+    return Help{
+        "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; a part of it that "
+        "a "
+        "condition decides is a value, too: `loss + (if c { penalty } else { 0.0 })`",
+        {}};
+  if (auto added = file ? addedTo(context.sources, *file, backward) : std::nullopt) return added;
   const std::optional<Step> step = file ? stepAt(*file, backward) : std::nullopt;
   if (step && step->block && !step->clears)
     return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};
@@ -380,6 +461,12 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   if (step)
     if (const auto part = heldTwice(*file, step->model.names, step->call->span)) return Help{heldTwiceHelp(*part), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
+  if (step && !moved)
+    return Help{
+        "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; what it needs is "
+        "changed "
+        "before it here, so write that into `f`, with names of its own",
+        {}};
   return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
 }
 
