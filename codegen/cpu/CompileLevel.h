@@ -16,9 +16,10 @@ enum class Level : uint8_t {
 enum class CodeKind : uint8_t {
   Quick,     ///< quick code, and what is around assembled tiles where that is little
   Loops,     ///< full code whose addresses and order are LLVM's
+  Native,    ///< full code of native loops, whose order is LLVM's, but not their addresses
   Products,  ///< full code that is emitted as it should run: addresses step, and operations stand in their order
 };
-inline constexpr std::array kCodeKinds = {CodeKind::Products, CodeKind::Loops, CodeKind::Quick};
+inline constexpr std::array kCodeKinds = {CodeKind::Products, CodeKind::Native, CodeKind::Loops, CodeKind::Quick};
 constexpr Level levelOf(CodeKind kind) { return kind == CodeKind::Quick ? Level::Quick : Level::Full; }
 constexpr std::string_view name(Level level) { return level == Level::Quick ? "quick" : "full"; }
 

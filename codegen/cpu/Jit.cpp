@@ -15,9 +15,12 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/X86TargetParser.h>
+#include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Utils.h>
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "codegen/cpu/ConstantSections.h"
@@ -223,6 +226,28 @@ bool Compiler::addSelection(llvm::legacy::PassManager& passes, llvm::TargetPassC
   return !(config.*&Steps::addCoreISelPasses)();
 }
 
+namespace {
+/// Adds all passes but the one that looks for better addresses in loops, and the one in front of it that serves it.
+class OwnAddresses : public llvm::legacy::PassManagerBase {
+ public:
+  explicit OwnAddresses(llvm::legacy::PassManager& passes) : passes_(passes) {}
+
+  void add(llvm::Pass* pass) override {
+    if (pass->getPassID() == reduction_ || pass->getPassID() == beforeReduction_)
+      delete pass;
+    else
+      passes_.add(pass);
+  }
+
+ private:
+  static llvm::AnalysisID idOf(llvm::Pass* pass) { return std::unique_ptr<llvm::Pass>(pass)->getPassID(); }
+
+  llvm::legacy::PassManager& passes_;
+  llvm::AnalysisID reduction_ = idOf(llvm::createLoopStrengthReducePass());
+  llvm::AnalysisID beforeReduction_ = idOf(llvm::createCanonicalizeFreezeInLoopsPass());
+};
+}  // namespace
+
 bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
   const bool quick = levelOf(kind) == Level::Quick;
   if (quick) keepLoadsNarrow(module);
@@ -231,10 +256,12 @@ bool Compiler::run(llvm::Module& module, CodeKind kind, llvm::raw_pwrite_stream&
   // What addPassesToEmitFile adds, with a pass of our own before the code is written.
   llvm::legacy::PassManager passes;
   auto* functions = new llvm::MachineModuleInfoWrapperPass(machine_.get());
-  llvm::TargetPassConfig* config = machine_->createPassConfig(passes);
+  OwnAddresses withoutReduction(passes);
+  llvm::TargetPassConfig* config =
+      kind == CodeKind::Native ? machine_->createPassConfig(withoutReduction) : machine_->createPassConfig(passes);
   config->setDisableVerify(true);
   leaveOut(*config, kind);
-  if (kind == CodeKind::Loops) addLatencyOrder(*config);
+  if (kind == CodeKind::Native) addLatencyOrder(*config);
   passes.add(config);
   passes.add(functions);
   if (!addSelection(passes, *config, kind)) return false;

@@ -176,6 +176,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   last.addPass(llvm::EarlyCSEPass());
   last.run(f, analyses.functions);
   if (!carriesFloats(f, analyses.functions)) orderByLatency(f);
+  simplifyAddresses(f, analyses.functions);
 }
 
 }  // namespace tenc::codegen::cpu

@@ -25,6 +25,8 @@ void keepRowsApart(llvm::Function& f);
 bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
+/// Of optimiseNative (NativeAddresses.cpp).
+void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeFills.cpp). Loops that fill a row become vectors and a rest of any length without a loop.
 /// Whether there were any.
 bool writeFills(llvm::Function& f, llvm::FunctionAnalysisManager& functions);

@@ -91,6 +91,7 @@ CodeKind codeKind(const Schedule& schedule) {
   if (schedule.level == Level::Quick) return CodeKind::Quick;
   const auto* tiled = std::get_if<TiledProduct>(&schedule.form);
   if (tiled != nullptr && tiled->quickAround) return CodeKind::Quick;
+  if (std::holds_alternative<NativeLoop>(schedule.form)) return CodeKind::Native;
   const bool product = tiled != nullptr || std::holds_alternative<DepthwiseConvolution>(schedule.form);
   return product ? CodeKind::Products : CodeKind::Loops;
 }

@@ -1,0 +1,304 @@
+// Addresses in innermost loops.
+#include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/InstructionSimplify.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+
+#include <optional>
+#include <utility>
+
+#include "codegen/cpu/NativePasses.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+using llvm::Value;
+
+constexpr unsigned kAlignment = 32;     // of innermost loops: processors fetch as many bytes, or twice that
+constexpr unsigned kDistanceBits = 31;  // of what may stand in an address
+
+/// An address that grows by a constant from trip to trip, and where it is in the first one: `distance` bytes behind
+/// `place`, which other addresses may share.
+struct Walk {
+  llvm::GetElementPtrInst* address;
+  const llvm::SCEV* place;
+  int64_t distance, step;
+};
+
+/// What is added to all else in a sum, and the sum without it.
+std::pair<int64_t, const llvm::SCEV*> splitConstant(const llvm::SCEV* value, llvm::ScalarEvolution& evolution) {
+  if (const auto* constant = llvm::dyn_cast<llvm::SCEVConstant>(value)) {
+    if (constant->getAPInt().getSignificantBits() > kDistanceBits) return {0, value};
+    return {constant->getAPInt().getSExtValue(), evolution.getZero(value->getType())};
+  }
+  if (const auto* sum = llvm::dyn_cast<llvm::SCEVAddExpr>(value)) {
+    llvm::SmallVector<const llvm::SCEV*> terms(sum->operands());
+    for (const llvm::SCEV*& term : terms) {
+      if (!llvm::isa<llvm::SCEVConstant, llvm::SCEVAddRecExpr>(term)) continue;
+      const auto [constant, rest] = splitConstant(term, evolution);
+      if (constant == 0) continue;
+      term = rest;
+      return {constant, evolution.getAddExpr(terms)};
+    }
+  }
+  if (const auto* count = llvm::dyn_cast<llvm::SCEVAddRecExpr>(value); count != nullptr && count->isAffine()) {
+    const auto [constant, start] = splitConstant(count->getStart(), evolution);
+    if (constant == 0) return {0, value};
+    return {constant, evolution.getAddRecExpr(start, count->getStepRecurrence(evolution), count->getLoop(),
+                                              llvm::SCEV::FlagAnyWrap)};
+  }
+  return {0, value};
+}
+
+/// By how much a value grows from one trip of a loop to the next, if it does.
+std::optional<int64_t> stepOf(const llvm::SCEV* value, const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  const auto* count = llvm::dyn_cast<llvm::SCEVAddRecExpr>(value);
+  if (count == nullptr || count->getLoop() != &loop || !count->isAffine()) return std::nullopt;
+  const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(count->getStepRecurrence(evolution));
+  if (step == nullptr || step->getAPInt().getSignificantBits() > kDistanceBits) return std::nullopt;
+  return step->getAPInt().getSExtValue();
+}
+
+/// Values of a loop as they are in its first trip, or as they would be while `index` is 0, computed in front of it.
+class InFront {
+ public:
+  InFront(const llvm::Loop& loop, const llvm::PHINode* index)
+      : loop_(loop), index_(index), at_(loop.getLoopPreheader()->getTerminator()) {}
+
+  /// Nothing where that takes more than arithmetic, or, with an index, depends on what else the loop carries.
+  Value* of(Value* v) {
+    auto* i = llvm::dyn_cast<llvm::Instruction>(v);
+    if (i == nullptr || !loop_.contains(i)) return v;
+    if (const auto known = known_.find(i); known != known_.end()) return known->second;
+    Value* made = make(*i);
+    return known_[i] = made;
+  }
+
+ private:
+  /// Whether what is said of all trips of a loop goes on to an index that no trip has: sums and products of 64 bits.
+  static bool keepsDistances(const llvm::Instruction& i) {
+    if (llvm::isa<llvm::GetElementPtrInst>(i))
+      return llvm::all_of(llvm::drop_begin(i.operands()), [](const Value* v) { return v->getType()->isIntegerTy(64); });
+    const unsigned op = i.getOpcode();
+    const bool isShift = op == llvm::Instruction::Shl && llvm::isa<llvm::ConstantInt>(i.getOperand(1));
+    return i.getType()->isIntegerTy(64) &&
+           (isShift || op == llvm::Instruction::Add || op == llvm::Instruction::Sub || op == llvm::Instruction::Mul);
+  }
+
+  Value* make(llvm::Instruction& i) {
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&i)) {
+      if (phi == index_) return llvm::Constant::getNullValue(phi->getType());
+      if (index_ != nullptr || phi->getParent() != loop_.getHeader()) return nullptr;
+      return phi->getIncomingValueForBlock(at_->getParent());
+    }
+    if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::GetElementPtrInst>(i) || i.isIntDivRem()) return nullptr;
+    if (index_ != nullptr && !keepsDistances(i)) return nullptr;
+    llvm::SmallVector<Value*> operands;
+    for (Value* operand : i.operands()) {
+      operands.push_back(of(operand));
+      if (operands.back() == nullptr) return nullptr;
+    }
+    llvm::Instruction* copy = i.clone();
+    for (unsigned n = 0; n < operands.size(); ++n) copy->setOperand(n, operands[n]);
+    copy->dropPoisonGeneratingFlags();  // the loop may compute it in later trips only
+    copy->insertBefore(at_->getIterator());
+    if (Value* known = llvm::simplifyInstruction(copy, {i.getModule()->getDataLayout()})) {
+      copy->eraseFromParent();
+      return known;
+    }
+    return copy;
+  }
+
+  const llvm::Loop& loop_;
+  const llvm::PHINode* index_;
+  llvm::Instruction* at_;
+  llvm::DenseMap<llvm::Instruction*, Value*> known_;
+};
+
+bool dependsOn(Value* v, const llvm::PHINode* phi, const llvm::Loop& loop, int deepest = 8) {
+  if (v == phi) return true;
+  auto* i = llvm::dyn_cast<llvm::Instruction>(v);
+  if (i == nullptr || deepest == 0 || llvm::isa<llvm::PHINode>(i) || !loop.contains(i)) return false;
+  return llvm::any_of(i->operands(), [&](Value* operand) { return dependsOn(operand, phi, loop, deepest - 1); });
+}
+
+class Addresses {
+ public:
+  Addresses(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::DominatorTree& dominators)
+      : loop_(loop), evolution_(evolution), dominators_(dominators) {}
+
+  void simplify() {
+    if (loop_.getLoopPreheader() == nullptr || loop_.getLoopLatch() == nullptr) return;
+    findWalks();
+    chooseIndex();
+    InFront first(loop_, nullptr), atZero(loop_, index_);
+    for (const Walk& walk : walks_) {
+      auto found = pointers_.find({walk.place, walk.step});
+      if (found == pointers_.end()) {
+        const std::optional<Pointer> pointer = pointerFor(walk, first, atZero);
+        if (!pointer) continue;
+        found = pointers_.insert({{walk.place, walk.step}, *pointer}).first;
+      }
+      replace(walk, found->second);
+    }
+    llvm::SmallVector<llvm::WeakTrackingVH> addresses;  // some may be read by others alone
+    for (const Walk& walk : walks_) addresses.emplace_back(walk.address);
+    llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(addresses);
+    llvm::SCEVExpander expander(evolution_, loop_.getHeader()->getModule()->getDataLayout(), "");
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) stepAtOnce(phi, expander);
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) countBack(phi);
+  }
+
+ private:
+  /// A pointer that walks, or stands still and is `scale` times the index before one that walks.
+  struct Pointer {
+    Value* base;
+    int64_t distance, scale;
+  };
+
+  /// Where a loop is left behind the place where it counts, what it had counted before is counted back from that: the
+  /// two need not both be kept in the loop.
+  void countBack(llvm::PHINode& phi) {
+    auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop_.getLoopLatch()));
+    const std::optional<int64_t> step = stepOf(evolution_.getSCEV(&phi), loop_, evolution_);
+    if (next == nullptr || !step || !phi.getType()->isIntegerTy(64)) return;
+    llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 4> exits;
+    loop_.getExitEdges(exits);
+    for (const auto& [from, to] : exits) {
+      if (!dominators_.dominates(next, from->getTerminator()) || llvm::count(llvm::successors(from), to) != 1) continue;
+      std::vector<llvm::PHINode*> counted;
+      for (llvm::PHINode& behind : to->phis())
+        if (behind.getIncomingValueForBlock(from) == &phi) counted.push_back(&behind);
+      if (counted.empty()) continue;
+      auto* between = llvm::BasicBlock::Create(phi.getContext(), "", phi.getFunction(), to);
+      llvm::IRBuilder<> b(between);
+      Value* back = b.CreateSub(next, number(*step));
+      b.CreateBr(to);
+      from->getTerminator()->replaceSuccessorWith(to, between);
+      to->replacePhiUsesWith(from, between);
+      for (llvm::PHINode* behind : counted) behind->setIncomingValueForBlock(between, back);
+      next->dropPoisonGeneratingFlags();
+    }
+  }
+
+  void findWalks() {
+    for (llvm::BasicBlock* block : loop_.blocks())
+      for (llvm::Instruction& i : *block) {
+        auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&i);
+        if (address == nullptr || !address->getType()->isPointerTy()) continue;
+        const llvm::SCEV* value = evolution_.getSCEV(address);
+        const std::optional<int64_t> step = stepOf(value, loop_, evolution_);
+        if (!step) continue;
+        const auto [distance, place] = splitConstant(llvm::cast<llvm::SCEVAddRecExpr>(value)->getStart(), evolution_);
+        walks_.push_back({address, place, distance, *step});
+      }
+  }
+
+  /// What an unrolled loop counts by several steps one after the other, it counts by their sum.
+  void stepAtOnce(llvm::PHINode& phi, llvm::SCEVExpander& expander) {
+    auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop_.getLoopLatch()));
+    if (next == nullptr || !phi.getType()->isIntegerTy(64) || llvm::is_contained(next->operand_values(), &phi)) return;
+    const auto* count = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi));
+    if (count == nullptr || count->getLoop() != &loop_ || !count->isAffine()) return;
+    const llvm::SCEV* step = count->getStepRecurrence(evolution_);
+    llvm::Instruction* front = loop_.getLoopPreheader()->getTerminator();
+    if (llvm::isa<llvm::SCEVConstant>(step) || !expander.isSafeToExpandAt(step, front)) return;
+    Value* by = expander.expandCodeFor(step, step->getType(), front);
+    next->replaceAllUsesWith(llvm::IRBuilder<>(next).CreateAdd(&phi, by));
+    llvm::RecursivelyDeleteTriviallyDeadInstructions(next);
+  }
+
+  static bool isScale(int64_t factor) { return factor == 1 || factor == 2 || factor == 4 || factor == 8; }
+
+  bool fits(const Walk& walk) const {
+    return index_ != nullptr && walk.step % indexStep_ == 0 && isScale(walk.step / indexStep_);
+  }
+
+  /// What the loop counts, and most addresses are counted by.
+  void chooseIndex() {
+    size_t most = 0;
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) {
+      if (!phi.getType()->isIntegerTy(64)) continue;
+      const std::optional<int64_t> step = stepOf(evolution_.getSCEV(&phi), loop_, evolution_);
+      if (!step || *step == 0) continue;
+      const auto counts = [&](const Walk& walk) {
+        return walk.step % *step == 0 && isScale(walk.step / *step) && dependsOn(walk.address, &phi, loop_);
+      };
+      const auto number = static_cast<size_t>(llvm::count_if(walks_, counts));
+      if (number <= most) continue;
+      most = number;
+      index_ = &phi;
+      indexStep_ = *step;
+    }
+  }
+
+  std::optional<Pointer> pointerFor(const Walk& walk, InFront& first, InFront& atZero) {
+    llvm::BasicBlock *preheader = loop_.getLoopPreheader(), *latch = loop_.getLoopLatch();
+    llvm::IRBuilder<> b(preheader->getTerminator());
+    if (fits(walk)) {
+      const int64_t scale = walk.step / indexStep_;
+      Value* base = atZero.of(walk.address);
+      if (base == nullptr) {
+        Value* start = first.of(walk.address);
+        if (start == nullptr) return std::nullopt;
+        Value* before = b.CreateMul(index_->getIncomingValueForBlock(preheader), number(-scale));
+        base = b.CreatePtrAdd(start, before);
+      }
+      return Pointer{base, walk.distance, scale};
+    }
+    Value* start = first.of(walk.address);
+    if (start == nullptr) return std::nullopt;
+    auto* pointer = llvm::PHINode::Create(start->getType(), 2, "", loop_.getHeader()->begin());
+    b.SetInsertPoint(latch->getTerminator());
+    pointer->addIncoming(start, preheader);
+    pointer->addIncoming(b.CreatePtrAdd(pointer, number(walk.step)), latch);
+    return Pointer{pointer, walk.distance, 0};
+  }
+
+  void replace(const Walk& walk, const Pointer& pointer) {
+    const int64_t ahead = walk.distance - pointer.distance;
+    llvm::IRBuilder<> b(walk.address);
+    Value* address = pointer.base;
+    if (pointer.scale != 0)
+      address = b.CreateGEP(b.getIntNTy(8 * static_cast<unsigned>(pointer.scale)), address, index_);
+    if (ahead != 0) address = b.CreatePtrAdd(address, number(ahead));
+    walk.address->replaceAllUsesWith(address);
+  }
+
+  llvm::ConstantInt* number(int64_t n) const {
+    return llvm::ConstantInt::getSigned(llvm::Type::getInt64Ty(loop_.getHeader()->getContext()), n);
+  }
+
+  llvm::Loop& loop_;
+  llvm::ScalarEvolution& evolution_;
+  llvm::DominatorTree& dominators_;
+  std::vector<Walk> walks_;
+  llvm::PHINode* index_ = nullptr;  ///< an integer that each trip counts up or down
+  int64_t indexStep_ = 0;
+  llvm::DenseMap<std::pair<const llvm::SCEV*, int64_t>, Pointer> pointers_;
+};
+
+}  // namespace
+
+/// Each address of an innermost loop becomes what stands still, a multiple of one index that all share, and a constant,
+/// as the processor adds them up; or a pointer that steps. Addresses a constant apart share what stands still. LLVM's
+/// loop strength reduction weighs each term of an address against those of all others, which takes as long as all else
+/// that its code generator does to such a loop.
+void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
+  auto& dominators = functions.getResult<llvm::DominatorTreeAnalysis>(f);
+  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (!loop->isInnermost()) continue;
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.align", kAlignment);
+    Addresses(*loop, evolution, dominators).simplify();
+  }
+}
+
+}  // namespace tenc::codegen::cpu
