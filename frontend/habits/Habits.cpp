@@ -431,7 +431,7 @@ bool Habits::foreignCall(const ast::Expr& call) {
                ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
                : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   const ast::File* file = context_.frame().unit->file;
-  if (known->text.starts_with("seed(") && file && drawsApart(*file, context_.sources))
+  if (known->text.starts_with("seed(") && file && drawsApart(*file))
     d.help(
         "there is one stream of random numbers here: generators that start from one seed would go on from each other; "
         "draw from one of them, with `seed` again where the same numbers are meant");

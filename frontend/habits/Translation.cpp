@@ -20,6 +20,7 @@
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -62,17 +63,16 @@ ForeignCall::Form libraryOf(const ast::Expr& member) {
 /// The names in what a row writes that are no options, members or arguments: those that it takes from TL.
 std::vector<std::string> namesIn(std::string_view pattern) {
   std::vector<std::string> names;
-  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (size_t i = 0; i < pattern.size();) {
     if (pattern[i] == '{' && pattern.substr(i, 2) != "{{") {
       i = std::min(pattern.find('}', i), pattern.size() - 1) + 1;
     } else if (pattern[i] == '"') {
       i = std::min(pattern.find('"', i + 1), pattern.size() - 1) + 1;
-    } else if (!isPart(pattern[i])) {
+    } else if (!syntax::isWordPart(pattern[i])) {
       ++i;
     } else {
       const size_t begin = i;
-      while (i < pattern.size() && isPart(pattern[i])) ++i;
+      while (i < pattern.size() && syntax::isWordPart(pattern[i])) ++i;
       const bool member = begin > 0 && pattern[begin - 1] == '.', option = i < pattern.size() && pattern[i] == ':';
       if (!member && !option) names.emplace_back(pattern.substr(begin, i - begin));
     }
@@ -335,7 +335,8 @@ std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool m
 
 bool Translation::fits(const ForeignCall& row, const Callee& callee) {
   if (callee.library == Form::Draws || row.form == Form::Draws) return callee.library == row.form;
-  const bool library = row.form == Form::Torch || row.form == Form::NumPy || row.form == Form::Python;
+  const bool library =
+      row.form == Form::Torch || row.form == Form::NumPy || row.form == Form::Python || row.form == Form::Builtin;
   if (library) return callee.form == Form::Prefixed && callee.library == row.form;
   return row.form == Form::Any || row.form == callee.form;
 }
@@ -410,8 +411,7 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
 namespace {
 /// The variable that a statement assigns, in place or not; empty for another statement.
 std::string_view assignedIn(std::string_view text) {
-  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  const size_t end = static_cast<size_t>(std::ranges::find_if_not(text, isPart) - text.begin());
+  const size_t end = static_cast<size_t>(std::ranges::find_if_not(text, syntax::isWordPart) - text.begin());
   size_t at = end;
   for (int depth = 0; at < text.size() && (depth > 0 || text[at] != ' '); ++at)
     depth += text[at] == '[' || text[at] == '(' ? 1 : text[at] == ']' || text[at] == ')' ? -1 : 0;
@@ -563,7 +563,7 @@ std::optional<TranslatedCall> Translation::deviceCall(const ast::Expr& e) const 
 std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
   const ast::Expr& name = *e.args[0];
   const bool method = name.kind == ExprKind::Member;
-  const Callee callee{name.text, method ? Form::Method : Form::Prefixed, method};
+  const Callee callee{name.text, method ? Form::Method : Form::Prefixed, method, method ? Form::Any : Form::Builtin};
   const std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee.name);
   if (std::none_of(rows.begin(), rows.end(), [](auto* r) { return r->apart; })) return std::nullopt;
   const Given given = argumentsOf(e, method);
