@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 namespace tenc::frontend {
 
 struct Frame;
+class PythonFlow;
 
 /// One run of lowering: what it reads, what it makes, where it stands, and how it reports. Poison never causes a second
 /// error.
@@ -38,8 +40,8 @@ class Context {
   transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
   transforms::DerivedFuncs derived;  ///< the same of derivatives
   // Of sources, what edits have asked for once.
-  std::map<uint32_t, bool> heldBack;        ///< whether edits of calls wait
-  std::map<uint32_t, Span> listOperations;  ///< the first operation on a whole list of Python
+  std::map<uint32_t, bool> heldBack;                                  ///< whether edits of calls wait
+  std::map<uint32_t, std::shared_ptr<const PythonFlow>> pythonFlows;  ///< of files, as Python would carry them out
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }

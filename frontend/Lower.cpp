@@ -37,6 +37,7 @@
 #include "frontend/expressions/StructLiterals.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/OwnNames.h"
+#include "frontend/habits/UnreadScript.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
@@ -142,6 +143,7 @@ void hideLibrary(const SourceManager& sources, Diagnostics& diags) {
 
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options) {
   const Diagnostics before = diags;
+  const UnreadScript unread(file, sources, diags);
   for (const bool wholeLibrary : {false, true}) {
     Lowered out;
     out.module = std::make_unique<ir::Module>();
@@ -153,6 +155,7 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
     }
     hideLibrary(sources, diags);
     withholdHidden(file, sources, diags);
+    unread.withhold(parts.context, diags);
     parts.context.reportTooLarge(out.module->span(out.module->tooLarge.at));
     if (out.module->tooLarge.ever) out.module.reset();
     return out;

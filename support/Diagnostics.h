@@ -126,6 +126,8 @@ class Diagnostics {
   const std::vector<Diagnostic>& all() const { return list_; }
   /// Replaces the helps of the diagnostic at `index` of `all`.
   void setHelps(size_t index, std::vector<Help> helps) { list_[index].helps = std::move(helps); }
+  /// Adds a note to the diagnostic at `index` of `all`.
+  void addNote(size_t index, Note note) { list_[index].notes.push_back(std::move(note)); }
   size_t errors() const { return errors_; }
   /// Whether further ones will only be counted.
   bool full() const { return list_.size() >= kMostKept; }

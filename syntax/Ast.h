@@ -236,7 +236,8 @@ struct File {
   std::vector<StmtPtr> statements;
   std::set<std::string, std::less<>> lost;  ///< names in statements with syntax errors, which may have declared them
   std::set<std::string, std::less<>> declared;  ///< of these, those that the statements give functions and parameters
-  std::set<std::string, std::less<>> renamed;   ///< of these, names of imports that an edit of the import writes anew
+  bool foreign = false;  ///< words of other languages stand in statements with syntax errors: `def`
+  std::set<std::string, std::less<>> renamed;  ///< of these, names of imports that an edit of the import writes anew
 };
 
 /// For `--emit=ast`: an indented tree, one node a line.

@@ -19,6 +19,7 @@ struct ForeignCall {
     Torch,     ///< a function of PyTorch, where others have another meaning
     NumPy,     ///< a function of NumPy or JAX, likewise
     Python,    ///< a function of `math`
+    Builtin,   ///< a function of Python itself, without a module
     Draws,     ///< a function of `jax.random`, whose first argument is a key
     Method,    ///< the receiver is the first parameter
     Layer,     ///< a class of `nn`

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace tenc::syntax {
+#include "syntax/ForeignFunctions.h"
 
-bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+namespace tenc::syntax {
 
 std::string_view trimmed(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0) s.remove_prefix(1);
@@ -130,15 +130,6 @@ bool setsField(std::string_view line) {
 }
 
 namespace {
-/// Functions of array libraries whose results are arrays of their own.
-constexpr auto kMakesOwn = std::to_array<std::string_view>(
-    {"abs",     "arange",  "argmax", "argmin",  "argsort",  "array",     "cat",       "clip",   "concatenate",
-     "cos",     "cumprod", "cumsum", "dot",     "einsum",   "exp",       "eye",       "float",  "full",
-     "hstack",  "int",     "inv",    "len",     "linspace", "log",       "log1p",     "matmul", "max",
-     "maximum", "mean",    "min",    "minimum", "norm",     "ones",      "ones_like", "outer",  "prod",
-     "sign",    "sin",     "sort",   "sqrt",    "square",   "stack",     "std",       "sum",    "tanh",
-     "tile",    "var",     "vstack", "where",   "zeros",    "zeros_like"});
-
 /// The name of the function in whose brackets a place stands, without its path; empty for none.
 std::string_view functionAround(std::string_view line, size_t at) {
   int depth = 0;
@@ -167,7 +158,7 @@ int holdersIn(std::string_view line, std::string_view name) {
     const bool isTarget = before.empty() && behind.starts_with('=') && !behind.starts_with("==");
     const bool isOperand =
         (!before.empty() && isOperator(before.back())) || (!behind.empty() && isOperator(behind.front()));
-    const bool given = std::ranges::find(kMakesOwn, functionAround(line, at)) != kMakesOwn.end();
+    const bool given = givesOwnArray(functionAround(line, at));
     // `np.sin(t)`, but neither `np.sum([t[0]])` nor `np.array(t, copy=False)` for certain: those count.
     const bool copied = given && !before.ends_with('=') && line.find("copy") == line.npos &&
                         (behind.starts_with(',') || behind.starts_with(')'));

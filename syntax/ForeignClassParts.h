@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "syntax/Tokens.h"
+
 namespace tenc::syntax {
 
 struct PythonClass {
@@ -94,7 +96,6 @@ PythonClass::Kind kindOfValue(const PythonClass& c, std::string_view text, std::
 /// Writes `F.dropout(x, 0.5, training=self.training)` in the methods as layers, which know whether they are trained.
 void makeDropoutLayers(PythonClass& c);
 
-bool isWordPart(char c);
 std::string_view trimmed(std::string_view s);
 /// The word that a text begins with.
 std::string_view wordAt(std::string_view s);

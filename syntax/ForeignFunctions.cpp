@@ -26,6 +26,35 @@ constexpr std::array kSeveral =
 constexpr std::array kIndices = std::to_array<std::string_view>(
     {"arange", "argpartition", "argsort", "argwhere", "array", "as_tensor", "asarray", "concatenate", "flatnonzero",
      "linspace", "nonzero", "permutation", "randperm", "tensor", "tolist", "unique", "where"});
+constexpr std::array kListsOfArrays = std::to_array<std::string_view>(
+    {"array_split", "chunk", "dsplit", "hsplit", "split", "tensor_split", "unbind", "vsplit"});
+constexpr std::array kNumbersOfArrays = std::to_array<std::string_view>(
+    {"amax", "amin", "argmax", "argmin", "bincount", "choice",  "count_nonzero", "cumsum", "dot",   "integers",
+     "item", "max",  "min",    "prod",   "ptp",      "randint", "searchsorted",  "sum",    "trace", "vdot"});
+constexpr std::array kMethods = std::to_array<std::string_view>(
+    {"argsort",        "astype",   "bfloat16", "bool", "byte",    "clamp",       "contiguous", "cpu",     "double",
+     "expand_as",      "float",    "half",     "int",  "long",    "masked_fill", "numpy",      "permute", "repeat",
+     "requires_grad_", "swapaxes", "t",        "type", "type_as", "unsqueeze",   "view",       "view_as"});
+constexpr std::array kReaders =
+    std::to_array<std::string_view>({"fromfile", "imread", "load", "load_file", "load_image", "loadmat", "memmap"});
+constexpr std::array kWithParameters = std::to_array<std::string_view>(  // how their names begin
+    {"BatchNorm", "Bilinear", "Conv", "Embedding", "GRU", "GroupNorm", "InstanceNorm", "LSTM", "LayerNorm", "Lazy",
+     "Linear", "MultiheadAttention", "PReLU", "Parameter", "RMSNorm", "RNN", "SyncBatchNorm", "Transformer"});
+constexpr std::array kOwnArrays = std::to_array<std::string_view>(
+    {"abs",     "arange",  "argmax", "argmin",  "argsort",  "array",     "cat",       "clip",   "concatenate",
+     "cos",     "cumprod", "cumsum", "dot",     "einsum",   "exp",       "eye",       "float",  "full",
+     "hstack",  "int",     "inv",    "len",     "linspace", "log",       "log1p",     "matmul", "max",
+     "maximum", "mean",    "min",    "minimum", "norm",     "ones",      "ones_like", "outer",  "prod",
+     "sign",    "sin",     "sort",   "sqrt",    "square",   "stack",     "std",       "sum",    "tanh",
+     "tile",    "var",     "vstack", "where",   "zeros",    "zeros_like"});
+struct Generator {
+  std::string_view maker, family;
+};
+constexpr std::array kGenerators = std::to_array<Generator>(
+    {{"Generator", "torch"}, {"Random", "python"}, {"RandomState", "legacy"}, {"default_rng", "numpy"}});
+static_assert(std::ranges::is_sorted(kReaders) && std::ranges::is_sorted(kOwnArrays));
+static_assert(std::ranges::is_sorted(kListsOfArrays) && std::ranges::is_sorted(kNumbersOfArrays) &&
+              std::ranges::is_sorted(kMethods));
 static_assert(std::ranges::is_sorted(kStatistics) && std::ranges::is_sorted(kDrawing) &&
               std::ranges::is_sorted(kOneArray) && std::ranges::is_sorted(kSeveral) &&
               std::ranges::is_sorted(kIndices));
@@ -37,11 +66,23 @@ bool drawsInTraining(std::string_view layer) { return std::ranges::binary_search
 bool mayAskForMode(std::string_view name) {
   return keepsStatistics(name) || drawsInTraining(name) || name == "dropout" || name == "training";
 }
+bool hasParameters(std::string_view layer) {
+  return std::ranges::any_of(kWithParameters, [&](std::string_view begin) { return layer.starts_with(begin); });
+}
+std::string_view familyOfGenerator(std::string_view maker) {
+  const auto known = std::ranges::find(kGenerators, maker, &Generator::maker);
+  return known == kGenerators.end() ? "" : known->family;
+}
+bool givesOwnArray(std::string_view function) { return std::ranges::binary_search(kOwnArrays, function); }
 bool givesOneArray(std::string_view function) { return std::ranges::binary_search(kOneArray, function); }
 bool givesSeveralByDim(std::string_view function) { return std::ranges::binary_search(kSeveral, function); }
 bool isInPlaceElsewhere(std::string_view method) { return method == "sort"; }
 
 bool givesIndices(std::string_view function) { return std::ranges::binary_search(kIndices, function); }
+bool givesListOfArrays(std::string_view function) { return std::ranges::binary_search(kListsOfArrays, function); }
+bool givesNumberOfArray(std::string_view function) { return std::ranges::binary_search(kNumbersOfArrays, function); }
+bool isMethodOfArrays(std::string_view method) { return std::ranges::binary_search(kMethods, method); }
+bool readsArrays(std::string_view function) { return std::ranges::binary_search(kReaders, function); }
 
 namespace {
 std::set<std::string, std::less<>> namesOfForm(ForeignCall::Form library) {

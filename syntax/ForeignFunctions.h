@@ -17,6 +17,13 @@ bool drawsInTraining(std::string_view layer);
 /// `F.dropout(x, p, self.training)`.
 bool mayAskForMode(std::string_view name);
 
+/// A layer of PyTorch that has parameters.
+bool hasParameters(std::string_view layer);
+/// What the streams of a generator have in common that a function makes, `default_rng`; empty for another function.
+std::string_view familyOfGenerator(std::string_view maker);
+
+/// A function whose result is an array of its own.
+bool givesOwnArray(std::string_view function);
 /// A function that gives one array in NumPy, PyTorch and TL, whatever its options.
 bool givesOneArray(std::string_view function);
 /// A function that gives one value in TL, and in PyTorch several with a dim behind the array.
@@ -25,6 +32,15 @@ bool givesSeveralByDim(std::string_view function);
 bool isInPlaceElsewhere(std::string_view method);
 /// A function that gives an array which takes a copy of what it indexes, in NumPy and PyTorch.
 bool givesIndices(std::string_view function);
+
+/// A function that gives a list or a tuple of arrays.
+bool givesListOfArrays(std::string_view function);
+/// A function of arrays that may give one whole number.
+bool givesNumberOfArray(std::string_view function);
+/// A method of arrays of NumPy or PyTorch that gives an array, and has another name here.
+bool isMethodOfArrays(std::string_view method);
+/// A function that reads arrays of any dims from a file.
+bool readsArrays(std::string_view function);
 
 /// The names that functions or methods of one library have in another meaning than elsewhere, of a form that says which
 /// library: Torch, NumPy or Python.

@@ -321,6 +321,13 @@ constexpr ForeignCall kCalls[] = {
     {.call = "div(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
     {.call = "divide(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
     {.call = "divmod(a, b)", .text = "({a} // {b}, {a} % {b})", .form = kPrefixed},
+    // Python rounds the number itself, not the product: the product of what f32 holds is exact.
+    {.call = "round(number, !ndigits)", .text = "", .form = kBuiltin, .apart = true, .help = kDecimals, .dtype = "f64"},
+    {.call = "round(number, !ndigits)",
+     .text = "f32(round(f64(f32({number})) * 10.0 ** {ndigits}) / 10.0 ** {ndigits})",
+     .form = kBuiltin,
+     .apart = true,
+     .help = kDecimals},
     {.call = "round(x, !decimals)",
      .text = "round({x} * 10.0 ** {decimals}) / 10.0 ** {decimals}",
      .apart = true,

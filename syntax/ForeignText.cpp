@@ -7,6 +7,7 @@
 #include "syntax/Familiar.h"
 #include "syntax/FormatCall.h"
 #include "syntax/TokenFilter.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -91,10 +92,9 @@ bool TokenFilter::takeSingleQuotes(size_t begin) {
   if (foreignCharacters_++ >= kMostMended) return false;
   const std::string_view text = stream_.text();
   const auto at = [&](size_t i) { return i < text.size() ? text[i] : '\n'; };
-  const auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   const char before = begin > 0 ? text[begin - 1] : ' ';
-  const bool prefixed = before == 'f' && (begin < 2 || !isWord(text[begin - 2])) && !tokens_.empty();
-  if ((isWord(before) && !prefixed) || before == ')' || before == ']' || before == '\'') return false;
+  const bool prefixed = before == 'f' && (begin < 2 || !isWordPart(text[begin - 2])) && !tokens_.empty();
+  if ((isWordPart(before) && !prefixed) || before == ')' || before == ']' || before == '\'') return false;
   size_t close = begin + 1;
   while (at(close) != '\'' && at(close) != '\n') close += at(close) == '\\' && at(close + 1) != '\n' ? 2 : 1;
   if (at(close) != '\'' || (close == begin + 1 && at(close + 1) == '\'')) return false;

@@ -78,7 +78,7 @@ class Line {
         const char last = out_.empty() ? ' ' : out_.back();
         if (last != '(' && last != '[') blank();
         ++i;
-      } else if (inWord(c)) {
+      } else if (isWordPart(c)) {
         const size_t end = isDigit(c) ? numberEnd(s, i) : wordEnd(s, i);
         if (!out_.empty() && out_.back() == '}') blank();
         out_ += s.substr(i, end - i);
@@ -110,7 +110,7 @@ class Line {
     const char c = s[i];
     const char last = out_.empty() ? ' ' : out_.back();
     if (c == ',' || c == ')' || c == ']') noBlank();
-    if (c == '{' && (inWord(last) || last == ')' || last == ']' || last == '"')) blank();
+    if (c == '{' && (isWordPart(last) || last == ')' || last == ']' || last == '"')) blank();
     if (c == '}' && last != '{') blank();
     out_ += c;
     const bool closesBar = c == '|' && std::exchange(inBars_, !inBars_);
@@ -122,10 +122,11 @@ class Line {
   /// Whether what stands there so far ends in an operand, so that an operator has two.
   bool endsOperand() const {
     const std::string_view code = trimmed(out_);
-    if (code.empty() || !(inWord(code.back()) || std::string_view(")]\"").find(code.back()) != std::string_view::npos))
+    if (code.empty() ||
+        !(isWordPart(code.back()) || std::string_view(")]\"").find(code.back()) != std::string_view::npos))
       return false;
     size_t begin = code.size();
-    while (begin > 0 && inWord(code[begin - 1])) --begin;
+    while (begin > 0 && isWordPart(code[begin - 1])) --begin;
     static constexpr std::string_view kWords[] = {"return", "and",   "or",     "not",    "in",  "by",   "if",
                                                   "else",   "while", "assert", "static", "rev", "state"};
     return std::find(std::begin(kWords), std::end(kWords), code.substr(begin)) == std::end(kWords);
@@ -138,9 +139,8 @@ class Line {
   }
 
   static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-  static bool inWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
   static size_t wordEnd(std::string_view s, size_t i) {
-    while (i < s.size() && inWord(s[i])) ++i;
+    while (i < s.size() && isWordPart(s[i])) ++i;
     return i;
   }
   /// With a fraction and an exponent, `1.5e-3`.
@@ -165,10 +165,10 @@ class Line {
       depth += opens ? -1 : 1;
     }
     const bool slice = last > 0 && brackets_[last - 1] == '[';
-    if (slice || i == 0 || !inWord(s[i - 1]) || i + 1 >= s.size() || isBlank(s[i + 1])) return false;
+    if (slice || i == 0 || !isWordPart(s[i - 1]) || i + 1 >= s.size() || isBlank(s[i + 1])) return false;
     if (!isDigit(s[i + 1])) return true;
     size_t begin = i;
-    while (begin > 0 && (inWord(s[begin - 1]) || s[begin - 1] == '.')) --begin;
+    while (begin > 0 && (isWordPart(s[begin - 1]) || s[begin - 1] == '.')) --begin;
     const bool places = (begin > 0 && s[begin - 1] == '@') || s.starts_with("device ");
     return !places && !isDevice(s.substr(begin, wordEnd(s, i + 1) - begin));
   }

@@ -150,6 +150,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   result->lost.merge(strategy->lost);
   result->declared.merge(strategy->declared);
   result->renamed = reporter.takeRenamed();
+  result->foreign = reporter.hasForeign();
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "syntax/ForeignOperators.h"
 #include "syntax/SyntaxView.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -275,9 +276,7 @@ class StatementHelper : private SyntaxView {
       if (!key || !value || !behind || key->getType() != T::STRING) return std::nullopt;
       const std::string word = key->getText().substr(1, key->getText().size() - 2);
       const bool isName = !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
-                          std::all_of(word.begin(), word.end(), [](char c) {
-                            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-                          });
+                          std::ranges::all_of(word, isWordPart);
       const size_t v = value->getType();
       const std::string dtype = v == T::FLOAT                   ? "f32"
                                 : v == T::INT                   ? "i64"
@@ -348,9 +347,7 @@ class StatementHelper : private SyntaxView {
   }
   /// How often the word stands in the text, comments and strings included.
   static size_t countOf(std::string_view text, std::string_view word) {
-    const auto isPart = [&](size_t at) {
-      return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
-    };
+    const auto isPart = [&](size_t at) { return at < text.size() && isWordPart(text[at]); };
     size_t count = 0;
     for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
       count += (at > 0 && isPart(at - 1)) || isPart(at + word.size()) ? 0 : 1;

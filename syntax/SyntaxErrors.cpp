@@ -10,11 +10,11 @@
 #include "support/TextOrder.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignClass.h"
-#include "syntax/ForeignLists.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/SyntaxHelp.h"
 #include "syntax/TextOrder.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -163,6 +163,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     if (!f) continue;
     auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->name) + "` is not a TL keyword");
     reporter_.mark(span.begin);
+    reporter_.noteForeign();
     if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
     std::vector<Edit> edits = wordEdits(*f, *t, place);
     const auto isBehind = [&](size_t n, size_t type) {
@@ -191,12 +192,6 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
                  : "a class is a struct with functions beside it: `struct Net { w: f32[8, 2] }`, "
                    "`fn call(m: Net, x: f32[N, 8]) = x @ m.w`",
              std::move(whole));
-      return;
-    }
-    if ((f->name == "def" || f->name == "lambda") && computesWithLists(reporter_.text(), reporter_.span(*t).begin)) {
-      d.help(
-          "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists: "
-          "`concat((a, b))` joins two");
       return;
     }
     if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};
@@ -232,14 +227,12 @@ bool isLetter(std::string_view s) {
          !isIn(0xfe00, 0xfe0f) && !isIn(0xfff0, 0x1d3ff) && !isIn(0x1f000, 0x1faff);
 }
 
-bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 /// Whether the text, or what of it is near its end, gives a name a string: `name = "a"`, `name: str`.
 bool isString(std::string_view text, std::string_view name) {
   constexpr size_t kNear = size_t{1} << 14;
   text.remove_prefix(text.size() - std::min(text.size(), kNear));
   for (size_t i = text.find(name); i != text.npos; i = text.find(name, i + 1)) {
-    if (i > 0 && (isNameCharacter(text[i - 1]) || text[i - 1] == '.')) continue;
+    if (i > 0 && (isWordPart(text[i - 1]) || text[i - 1] == '.')) continue;
     std::string_view rest = text.substr(i + name.size());
     const auto skipBlanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); };
     skipBlanks();
@@ -249,7 +242,7 @@ bool isString(std::string_view text, std::string_view name) {
     skipBlanks();
     const bool quotes =
         rest.starts_with('"') || rest.starts_with('\'') || rest.starts_with("f\"") || rest.starts_with("f'");
-    if (isType ? rest.starts_with("str") && !(rest.size() > 3 && isNameCharacter(rest[3])) : quotes) return true;
+    if (isType ? rest.starts_with("str") && !(rest.size() > 3 && isWordPart(rest[3])) : quotes) return true;
   }
   return false;
 }
@@ -261,7 +254,7 @@ void helpBehindName(SyntaxReporter& reporter, Span at, Diagnostics::Builder& d) 
   if (!rest.starts_with("r}") && !rest.starts_with("s}")) return;
   const Span conversion = reporter.span(at.begin, at.end + 1);
   size_t begin = at.begin;
-  while (begin > 0 && isNameCharacter(text[begin - 1])) --begin;
+  while (begin > 0 && isWordPart(text[begin - 1])) --begin;
   const bool isWhole = begin > 0 && text[begin - 1] == '{';
   // Python puts a string in quotes.
   if (rest.starts_with("r") && isWhole && isString(text.substr(0, begin), text.substr(begin, at.begin - begin)))
@@ -288,8 +281,7 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperator
   const Familiar* known = familiarCharacter(s);
   if (!known && isLetter(s)) d.help("names are made of the letters a to z and A to Z, digits and `_`");
   if (!known) return;
-  if (s == "!" && at.begin > 0 && isNameCharacter(reporter.text()[at.begin - 1]))
-    return helpBehindName(reporter, at, d);
+  if (s == "!" && at.begin > 0 && isWordPart(reporter.text()[at.begin - 1])) return helpBehindName(reporter, at, d);
   if (s.front() == '\'') {  // alone, or in a string
     const std::string_view before = reporter.text().substr(0, at.begin);
     const std::string_view line = before.substr(before.rfind('\n') + 1);

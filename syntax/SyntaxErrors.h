@@ -52,6 +52,9 @@ class SyntaxReporter {
   /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
   void loseBlock() { blockLost_ = true; }
   bool blockLost() const { return blockLost_; }
+  /// Notes a word of another language.
+  void noteForeign() { foreign_ = true; }
+  bool hasForeign() const { return foreign_; }
   /// Notes that an edit writes what a name of an import stands for in its place.
   void rename(const std::string& name) { renamed_.insert(name); }
   std::set<std::string, std::less<>> takeRenamed() { return std::move(renamed_); }
@@ -61,7 +64,7 @@ class SyntaxReporter {
   const SourceFile& source_;
   uint32_t file_;
   Diagnostics& diags_;
-  bool blockLost_ = false;
+  bool blockLost_ = false, foreign_ = false;
   std::set<std::string, std::less<>> renamed_;
   std::vector<Span> leftOpen_, mended_;
   std::vector<size_t> problems_;  ///< sorted byte offsets

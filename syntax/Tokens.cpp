@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "grammar/TLParser.h"
@@ -9,6 +10,8 @@
 #include "syntax/TableLexer.h"
 
 namespace tenc::syntax {
+
+bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 namespace {
 

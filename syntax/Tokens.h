@@ -12,6 +12,9 @@ struct TextToken {
   size_t begin, end;  ///< bytes of the text
 };
 
+/// Whether a character may stand in a name.
+bool isWordPart(char c);
+
 /// In order, without blanks and newlines. A string with holes is in pieces, its braces Open and Close, the holes tokens
 /// as elsewhere.
 std::vector<TextToken> tokens(std::string_view text);

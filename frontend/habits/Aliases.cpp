@@ -122,17 +122,6 @@ bool hasUnread(const ast::File& file) {
   return found;
 }
 
-bool anyUnread(const ast::File& file, const SourceManager& sources,
-               const std::function<bool(std::string_view)>& wanted) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    found = found || (s.kind == StmtKind::Error && s.span.valid() && wanted(sources.text(s.span)));
-  };
-  visitor.visit(file);
-  return found;
-}
-
 bool isInPlaceName(std::string_view name) {
   const syntax::Familiar* known = syntax::familiarName(name);
   return name.size() > 1 && name.ends_with('_') && !name.ends_with("__") && !(known && known->nothing);

@@ -28,9 +28,6 @@ bool isChangedInPlace(const ast::File& file, const std::string& name, Span place
 bool isPartChanged(const ast::File& file, const ast::Name& name);
 /// Whether statements could not be read, so that loops and functions are not known.
 bool hasUnread(const ast::File& file);
-/// Whether the text of one of these is `wanted`.
-bool anyUnread(const ast::File& file, const SourceManager& sources,
-               const std::function<bool(std::string_view)>& wanted);
 /// Whether a function of PyTorch of that name changes its operand: `relu_`.
 bool isInPlaceName(std::string_view name);
 /// What a call of PyTorch changes: `x` of `x.exp_()`, `torch.exp_(x)` and `F.relu(x, inplace=True)`; null for another

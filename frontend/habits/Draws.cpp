@@ -10,6 +10,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -17,13 +18,6 @@ namespace {
 
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
-
-/// What makes a generator, and the family of those that draw the same numbers from one seed.
-struct Maker {
-  std::string_view name, family;
-};
-constexpr Maker kMakers[] = {
-    {"default_rng", "numpy"}, {"RandomState", "legacy"}, {"Generator", "torch"}, {"Random", "python"}};
 
 /// A seed that is set, or numbers that are drawn, in the order of the text.
 struct Event {
@@ -50,7 +44,6 @@ class Streams {
     visitor.visit(file);
   }
 
-  ptrdiff_t seeds() const { return std::ranges::count_if(events_, &Event::sets); }
   bool drawApart() const {
     for (size_t i = 0; i < events_.size(); ++i) {
       for (size_t j = i; j < events_.size(); ++j) {
@@ -66,12 +59,11 @@ class Streams {
     const ast::Expr& callee = *e.args[0];
     const std::string& name = callee.text;
     const ast::Expr* given = e.arguments.empty() ? nullptr : e.arguments[0].value.get();
-    const auto maker = std::ranges::find(kMakers, name, &Maker::name);
-    if (maker != std::end(kMakers)) {
+    if (const std::string family(syntax::familyOfGenerator(name)); !family.empty()) {
       const ast::Stmt* s = placeIn(file_, e.span).statement;
       const std::string bound = s ? nameBound(*s) : "";
-      makers_[bound] = maker->family;
-      return events_.push_back({bound, std::string(maker->family), given, true, isAgain(e.span)});
+      makers_[bound] = family;
+      return events_.push_back({bound, family, given, true, isAgain(e.span)});
     }
     if (callee.kind != ExprKind::Member) return;
     const std::string path = pathOf(*callee.args[0]);
@@ -175,23 +167,9 @@ bool usesKeyTwice(const ast::File& file) {
 
 }  // namespace
 
-namespace {
-/// How many seeds are set in what could not be read.
-int seedsUnread(const ast::File& file, const SourceManager& sources) {
-  int count = 0;
-  anyUnread(file, sources, [&](std::string_view text) {
-    for (const std::string_view seed : {"default_rng(", "RandomState(", "Generator(", "PRNGKey(", "seed("})
-      for (size_t at = text.find(seed); at != text.npos; at = text.find(seed, at + 1)) ++count;
-    return false;
-  });
-  return count;
-}
-}  // namespace
-
-bool drawsApart(const ast::File& file, const SourceManager& sources) {
+bool drawsApart(const ast::File& file) {
   const Streams streams(file);
-  const bool hidden = hasUnread(file) && streams.seeds() > 0 && streams.seeds() + seedsUnread(file, sources) > 1;
-  return hidden || streams.drawApart() || usesKeyTwice(file);
+  return streams.drawApart() || usesKeyTwice(file);
 }
 
 }  // namespace tenc::frontend

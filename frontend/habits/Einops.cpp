@@ -1,9 +1,10 @@
 #include "frontend/habits/Einops.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <vector>
+
+#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -18,7 +19,6 @@ std::optional<std::vector<Group>> side(std::string_view text) {
   bool open = false;
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
-    const auto isName = [&](char n) { return std::isalnum(static_cast<unsigned char>(n)) != 0 || n == '_'; };
     if (c == ' ') {
       ++i;
     } else if (c == '(' && !open) {
@@ -28,12 +28,12 @@ std::optional<std::vector<Group>> side(std::string_view text) {
     } else if (c == ')' && open) {
       open = false;
       ++i;
-    } else if (c == '1' && !open && (i + 1 == text.size() || !isName(text[i + 1]))) {
+    } else if (c == '1' && !open && (i + 1 == text.size() || !syntax::isWordPart(text[i + 1]))) {
       groups.emplace_back();
       ++i;
     } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
       const size_t begin = i;
-      while (i < text.size() && isName(text[i])) ++i;
+      while (i < text.size() && syntax::isWordPart(text[i])) ++i;
       if (!open) groups.emplace_back();
       groups.back().emplace_back(text.substr(begin, i - begin));
     } else {

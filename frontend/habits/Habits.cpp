@@ -19,14 +19,12 @@
 #include "frontend/habits/Draws.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
-#include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/LossScaling.h"
 #include "frontend/habits/OwnNames.h"
 #include "frontend/habits/ParameterLoops.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Schedules.h"
-#include "frontend/habits/TorchMeanings.h"
 #include "frontend/habits/TrainingMode.h"
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
@@ -310,79 +308,6 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   return true;
 }
 
-void Habits::reversedDims(const ast::File& file) {
-  if (!context_.frame().undeclared.insert("np.T").second) return;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (!reversesDims(file, e)) return true;
-    context_.frame().undeclared.insert(std::string(Translation::kUntold));
-    context_.error(Code::E0206, e.span, "`T` swaps the last two dims; that of NumPy and PyTorch reverses all")
-        .help("write `permute_dims(x, [2, 1, 0])` for all of them, `transpose(x, -2, -1)` for the last two");
-    return true;
-  };
-  visitor.visit(file);
-}
-
-void Habits::methodsOfTorch(const ast::Expr& root) {
-  const ast::File* file = context_.frame().unit->file;
-  if (!file) return;
-  reversedDims(*file);
-  // In a script of both, what either makes is told apart as long as both are named.
-  const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
-  if (named.torch && (root.text == "torch" || named.numpy)) methodsOfTorch(*file);
-}
-
-void Habits::methodsOfTorch(const ast::File& file) {
-  if (!context_.frame().undeclared.insert("torch.").second) return;
-  bool open = false;
-  TreeVisitor visitor;
-  const bool both = librariesOf(file).numpy;
-  // Of a tensor of PyTorch, or, where no edit is made, of what may be one.
-  const auto report = [&](Code code, Span span, const char* message, const ast::Expr& of, Help help) {
-    const Libraries made = both ? librariesOf(file, of) : Libraries{false, true};
-    if (made.numpy && !made.torch) return;
-    if (!made.torch || made.numpy) help.edits.clear();
-    if (help.edits.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
-    context_.error(code, span, message).help(help.text, std::move(help.edits));
-  };
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const auto help = changeOfTorch(file, s);
-    const ast::Expr* changed = help && s.target->kind == ExprKind::Tuple ? s.target->args[0].get() : s.target.get();
-    if (help) report(Code::E0107, s.span, "this changes another tensor in PyTorch", *changed, *help);
-  };
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (auto help = indexOfTorch(file, e))
-      report(Code::E0204, e.span, "this index has another meaning here than in PyTorch", *e.args[0], *help);
-    if (e.kind != ExprKind::Call) return true;
-    Translation translation(context_, scopes_);
-    if (const auto known = translation.methodOfTorch(e)) {
-      const std::string& name = e.args[0]->text;
-      // What no edit can tell is told as long as the library is named.
-      if (known->text.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
-      auto d = context_.error(Code::E0204, e.span, "`" + name + "` has another meaning here than in PyTorch");
-      const std::vector<Edit> edits = translation.edits(*known);
-      open = open || edits.empty();
-      d.help(known->help, edits);
-    }
-    return true;
-  };
-  visitor.visit(file);
-  if (open) keepImports(file);
-}
-
-void Habits::keepImports(const ast::File& file) {
-  const auto holdsIt = [](Span imported) {
-    return [imported](const ast::StmtPtr& s) {
-      const bool import = s && s->kind == ast::Stmt::Kind::Import && !s->path.empty();
-      return import && (s->path[0].text == "torch" || s->path[0].text == "numpy") && holds(s->span, imported);
-    };
-  };
-  const std::vector<Diagnostic>& all = context_.diags.all();
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].code == Code::E0110 && std::ranges::any_of(file.statements, holdsIt(all[i].span)))
-      context_.diags.setHelps(i, {{"as long as it is there, it shows that PyTorch's methods are meant", {}}});
-}
-
 bool Habits::throughBuiltIn(const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
   const ast::Expr& root = *callee.args[0];
@@ -432,7 +357,7 @@ bool Habits::foreignCall(const ast::Expr& call) {
                ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
                : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   const ast::File* file = context_.frame().unit->file;
-  if (known->text.starts_with("seed(") && file && drawsApart(*file, context_.sources))
+  if (known->text.starts_with("seed(") && file && drawsApart(*file))
     d.help(
         "there is one stream of random numbers here: generators that start from one seed would go on from each other; "
         "draw from one of them, with `seed` again where the same numbers are meant");

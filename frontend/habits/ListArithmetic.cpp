@@ -1,96 +1,16 @@
 #include "frontend/habits/ListArithmetic.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
-#include <map>
 #include <string>
-#include <string_view>
 
 #include "frontend/builtins/Builtin.h"
-#include "frontend/habits/Places.h"
-#include "frontend/names/Scan.h"
 
 namespace tenc::frontend {
 
 namespace {
 
 using ExprKind = ast::Expr::Kind;
-using StmtKind = ast::Stmt::Kind;
 
-/// Whether all assignments give a name such a value: `x = [1, 2]`, `n = 3`.
-bool isBoundTo(const ast::File& file, const ast::Expr& name, const std::function<bool(const ast::Expr&)>& wanted) {
-  bool found = false, otherwise = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    if (nameBound(s) != name.text || !s.value) return;
-    if (name.span.begin < s.value->span.begin || name.span.begin >= s.value->span.end)  // `x = x + [1]`
-      (wanted(*s.value) ? found : otherwise) = true;
-  };
-  visitAround(file, name.span, visitor);
-  return found && !otherwise;
-}
-
-bool isInteger(const ast::File& file, const ast::Expr& e) {
-  const auto isInt = [](const ast::Expr& value) { return value.kind == ExprKind::Int; };
-  return isInt(e) || (e.kind == ExprKind::Name && isBoundTo(file, e, isInt));
-}
-
-/// Which expressions give a list of Python, as the text tells: brackets, comprehensions, `sorted`, and parts and copies
-/// of such.
-class Lists {
- public:
-  explicit Lists(const ast::File& file) : file_(file) {}
-
-  /// Whether it is a list whose elements are lists: `[[1, 2], [3]]`.
-  bool hasNested(const ast::Expr& e) {
-    if (e.kind == ExprKind::Array)
-      return std::ranges::any_of(e.args, [&](const ast::ExprPtr& part) { return has(*part); });
-    if (e.kind == ExprKind::Binary) return has(e) && (hasNested(*e.args[0]) || hasNested(*e.args[1]));
-    return e.kind == ExprKind::Name && isBoundTo(file_, e, [this](const ast::Expr& value) {
-             return value.kind == ExprKind::Array && hasNested(value);
-           });
-  }
-
-  bool has(const ast::Expr& e) {
-    switch (e.kind) {
-      case ExprKind::Array: return true;
-      case ExprKind::Name: return hasNamed(e);
-      case ExprKind::Binary: return (e.text == "+" || e.text == "*") && (has(*e.args[0]) || has(*e.args[1]));
-      case ExprKind::Index: return e.subscripts.size() == 1 && !e.subscripts[0].index && has(*e.args[0]);
-      case ExprKind::Call: {
-        const ast::Expr& callee = *e.args[0];
-        if (callee.kind == ExprKind::Member)
-          return callee.text == "tolist" || (callee.text == "copy" && e.arguments.empty() && has(*callee.args[0]));
-        return callee.kind == ExprKind::Name && (callee.text == "list" || callee.text == "sorted");
-      }
-      default: return false;
-    }
-  }
-
- private:
-  /// No list while it is being found out.
-  bool hasNamed(const ast::Expr& name) {
-    const auto [known, isNew] = names_.try_emplace(name.text, false);
-    if (!isNew) return known->second;
-    const bool list = isBoundTo(file_, name, [this](const ast::Expr& value) { return has(value); });
-    return names_[name.text] = list;
-  }
-
-  const ast::File& file_;
-  std::map<std::string, bool> names_;
-};
-
-/// Whether Python computes with a list and the other operand, and not with their elements.
-bool isOfLists(const ast::File& file, Lists& lists, std::string_view op, const ast::Expr& other) {
-  constexpr std::array kWhole = std::to_array<std::string_view>({"+", "+=", "==", "!=", "<", ">", "<=", ">="});
-  if (op == "*" || op == "*=") return isInteger(file, other);
-  return std::ranges::find(kWhole, op) != kWhole.end() && lists.has(other);
-}
-
-}  // namespace
-
-namespace {
 /// Whether it gives an array in Python too, as the built-ins tell that it is made with: `sin(arange(4))`.
 bool isArray(const ast::Expr& e) {
   if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
@@ -147,31 +67,6 @@ std::optional<std::string> listsWritten(const SourceManager& sources, const ast:
   std::string shape;
   for (const ast::Expr* count : form->counts) shape += (shape.empty() ? "" : ", ") + text(*count);
   return "full([" + shape + "], " + text(*form->first) + ")";
-}
-
-bool isListOfLists(const ast::File& file, const ast::Expr& e) { return Lists(file).hasNested(e); }
-
-Span listOperation(const ast::File& file, const ast::Name& name) {
-  const ast::Stmt* bound = placeIn(file, name.span).statement;
-  if (!bound || nameBound(*bound) != name.text || !bound->value) return {};
-  Lists lists(file);
-  if (!lists.has(*bound->value)) return {};
-  const auto isIt = [&](const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == name.text; };
-  Span found{};
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (found.valid() || e.kind != ExprKind::Binary) return true;
-    const ast::Expr &left = *e.args[0], &right = *e.args[1];
-    if ((isIt(left) && isOfLists(file, lists, e.text, right)) || (isIt(right) && isOfLists(file, lists, e.text, left)))
-      found = e.span;
-    return true;
-  };
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    const bool changes = s.kind == StmtKind::Assign && s.op != "=" && isIt(*s.target) && s.value;
-    if (changes && !found.valid() && isOfLists(file, lists, s.op, *s.value)) found = s.span;
-  };
-  visitAround(file, name.span, visitor);
-  return found;
 }
 
 }  // namespace tenc::frontend

@@ -22,10 +22,5 @@ struct ListForm {
 std::optional<ListForm> listForm(const ast::Expr& e);
 /// `full([3], 0)` for `[0] * 3`, `concat(([1, 2], [3]))` for `[1, 2] + [3]`; nothing for other expressions.
 std::optional<std::string> listsWritten(const SourceManager& sources, const ast::Expr& e);
-/// Whether it is, as the text tells, a list of lists in Python, of which a copy holds the same inner lists.
-bool isListOfLists(const ast::File& file, const ast::Expr& e);
-/// The part of a script in Python's way that repeats, joins or compares the list that `name` is first bound to by the
-/// assignment around `place`; invalid where that binds no list, or nothing does so.
-Span listOperation(const ast::File& file, const ast::Name& name);
 
 }  // namespace tenc::frontend

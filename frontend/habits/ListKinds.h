@@ -1,5 +1,6 @@
-// Which expressions of a script in Python's way give lists, tuples and whole numbers, and what is computed with them.
+// What a script computes with lists and tuples of Python as wholes.
 #pragma once
+#include "frontend/habits/PythonFlow.h"
 #include "support/SourceFile.h"
 #include "syntax/Ast.h"
 
@@ -7,11 +8,12 @@ namespace tenc::frontend {
 
 class Context;
 
+/// Whether the script assigns to names that nothing declares, as Python binds them.
+bool bindsWithoutLet(const ast::File& file);
+/// The file as Python would carry it out. Where all its names are declared, these hold values of TL. Made once.
+const PythonFlow& pythonFlow(Context& context, const ast::File& file);
 /// The first operation of the file that Python does with a list or a tuple as a whole, as the text tells: it repeats,
-/// joins or compares it, or takes the greatest of its rows. Names that `let` and `var` bind hold values of TL. Invalid
-/// for none. Looked for once.
+/// joins or compares it, or takes the greatest of its rows. Invalid for none.
 Span wholeListOperation(Context& context, const ast::File& file);
-/// Whether the name is first bound to a list of Python, of which statements that could not be read may be the use.
-bool bindsUnreadList(const ast::File& file, const ast::Name& name);
 
 }  // namespace tenc::frontend

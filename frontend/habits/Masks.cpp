@@ -160,8 +160,12 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   if (name == "sum") text = over("sum", "0");
   if (name == "mean" && isFloat && (whole || reduced.overRows))
     text = "(" + over("sum", "0") + " / " + std::string(ir::name(indexed.dtype)) + "(sum(" + written + ")))";
-  if (name == "max" && isFloat) text = over("max", "-inf");
-  if (name == "min" && isFloat) text = over("min", "inf");
+  // Of no element NumPy and PyTorch give none, and stop.
+  const auto ofSome = [&](const std::string& function, const std::string& other) {
+    return "{ assert any(" + written + "), \"the mask picks nothing\"; " + over(function, other) + " }";
+  };
+  if (name == "max" && isFloat) text = ofSome("max", "-inf");
+  if (name == "min" && isFloat) text = ofSome("min", "inf");
   if (name == "prod") text = over("prod", "1");
   if (name == "len" && reduced.call->arguments.size() < 2) text = "sum(i64(" + written + "))";
   if (text.empty()) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonFlow.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
@@ -38,10 +39,14 @@ bool isTakenApart(const ast::File& file, const ast::Name& name) {
 bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen) {
   constexpr std::array kDistinct = std::to_array<std::string_view>(
       {"arange", "argsort", "flatnonzero", "nonzero", "permutation", "randperm", "range"});
+  constexpr std::array kMasks = std::to_array<std::string_view>(
+      {"isclose", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or", "logical_xor"});
   const auto isLiteral = [](const ast::ExprPtr& e) { return e->kind == ExprKind::Int; };
   if (mostDims(file, indices) == 0) return true;  // one number
   switch (indices.kind) {
     case ExprKind::Array: {
+      if (std::ranges::all_of(indices.args, [](const ast::ExprPtr& e) { return boolWritten(*e).has_value(); }))
+        return true;  // a mask
       std::set<int64_t> named;
       return std::ranges::all_of(indices.args, isLiteral) &&
              std::ranges::all_of(indices.args, [&](const ast::ExprPtr& e) { return named.insert(e->integer).second; });
@@ -49,7 +54,8 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
     case ExprKind::Call: {
       const ast::Expr& callee = *indices.args[0];
       if (callee.kind == ExprKind::Name && callee.text == "int") return true;
-      const bool makes = callee.text == "tensor" || callee.text == "array";
+      if (std::ranges::find(kMasks, std::string_view(callee.text)) != kMasks.end()) return true;
+      const bool makes = callee.text == "bitwise_invert" || callee.text == "tensor" || callee.text == "array";
       if (makes && !indices.arguments.empty()) return areDistinct(file, *indices.arguments[0].value, seen);
       return std::ranges::find(kDistinct, std::string_view(callee.text)) != kDistinct.end();
     }
@@ -59,7 +65,7 @@ bool areDistinct(const ast::File& file, const ast::Expr& indices, NameSet& seen)
       };
       return std::ranges::none_of(indices.subscripts, isOfSeveral) && areDistinct(file, *indices.args[0], seen);
     }
-    case ExprKind::Unary: return areDistinct(file, *indices.args[0], seen);
+    case ExprKind::Unary: return indices.text == "not" || areDistinct(file, *indices.args[0], seen);
     case ExprKind::Binary:
       return indices.text != "+" && indices.text != "-" && indices.text != "*" && indices.text != "//" &&
              indices.text != "%";
@@ -168,17 +174,21 @@ Span constantRead(const ast::File& file, const std::string& name) {
   }
   return read;
 }
+
+/// Whether a copy of the value holds the same inner lists.
+bool holdsLists(const PythonFlow& flow, const ast::Expr& value) {
+  const auto isArray = [](const ast::ExprPtr& part) { return part->kind == ExprKind::Array; };
+  if (value.kind == ExprKind::Array) return std::ranges::any_of(value.args, isArray);
+  const ast::Expr* root = rootOf(value);
+  return root && flow.everything(root->text).elements.any(PythonKinds::List);
+}
 }  // namespace
 
-std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, Span wholeList) {
+std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, const PythonFlow& flow) {
   const bool unread = builtinConstant(name.text, {}) && !file.lost.empty();  // functions of Python, for example
   if (const Span read = unread ? name.span : constantRead(file, name.text); read.valid())
     return OtherMeaning{read, "here this is the language's constant, whatever the script binds"};
-  Span whole = wholeList.valid() ? wholeList : listOperation(file, name);
-  if (whole.valid())
-    return OtherMeaning{whole,
-                        "brackets make a tensor, and this works on its elements; Python repeats, joins and compares "
-                        "whole lists"};
+  if (const Span whole = flow.wholeOperation(); whole.valid()) return OtherMeaning{whole, kWholeLists};
   if (const Span read = readBehindLoop(file, name); read.valid())
     return OtherMeaning{read, "a loop has a name of its own, which ends with it; in Python this is what the loop left"};
   const ast::Stmt* s = placeIn(file, name.span).statement;
@@ -191,7 +201,7 @@ std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name&
   const bool binds = s && nameBound(*s) == name.text && s->value && s->value->kind == ExprKind::Call;
   const ast::Expr* callee = binds ? s->value->args[0].get() : nullptr;
   if (callee && callee->kind == ExprKind::Member && callee->text == "copy" && s->value->arguments.empty() &&
-      isListOfLists(file, *callee->args[0])) {
+      holdsLists(flow, *callee->args[0])) {
     const ast::Expr* from = rootOf(*callee->args[0]);
     if (isPartChanged(file, name) || (from && isPartChanged(file, ast::Name{from->text, from->span})))
       return OtherMeaning{s->value->span,

@@ -11,14 +11,18 @@
 
 namespace tenc::frontend {
 
+class PythonFlow;
+
 struct OtherMeaning {
   Span span;
   std::string_view text;
 };
+/// What is said of operations on whole lists.
+inline constexpr std::string_view kWholeLists =
+    "brackets make a tensor, and this works on its elements; Python repeats, joins and compares whole lists";
 
 /// Of what the assignment around `name`, which nothing declares, binds the name to, and of what is done with it.
-/// `wholeList`: an operation of the file on a whole list of Python.
-std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, Span wholeList);
+std::optional<OtherMeaning> otherMeaning(const ast::File& file, const ast::Name& name, const PythonFlow& flow);
 /// The name of the loop over `range` where a loop in it, or around it, has the same one and it is read in the outer
 /// loop behind the inner one; empty for others.
 std::string nameOfLoops(const ast::File& file, Span range);

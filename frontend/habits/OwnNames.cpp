@@ -15,6 +15,7 @@
 #include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignCalls.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -102,8 +103,6 @@ class OwnNames {
   std::vector<OwnName> scoped_;
 };
 
-bool isPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 /// How often a name stands in a text as the name of a value: not as a member, an option or in a string.
 size_t timesIn(std::string_view text, std::string_view name) {
   size_t times = 0;
@@ -118,9 +117,9 @@ size_t timesIn(std::string_view text, std::string_view name) {
     if (c == '"' || c == '\'') quote = c;
     if (c == '#')
       while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
-    if (!isPart(c) || (i > 0 && isPart(text[i - 1]))) continue;
+    if (!syntax::isWordPart(c) || (i > 0 && syntax::isWordPart(text[i - 1]))) continue;
     size_t end = i;
-    while (end < text.size() && isPart(text[end])) ++end;
+    while (end < text.size() && syntax::isWordPart(text[end])) ++end;
     const size_t before = text.find_last_not_of(' ', i == 0 ? 0 : i - 1);
     const bool member = i > 0 && before != text.npos && before < i && text[before] == '.';
     const bool option = end < text.size() && text[end] == ':' && i > 0 && (text[before] == '(' || text[before] == ',');
@@ -250,8 +249,6 @@ std::optional<HiddenMethod> hiddenMethod(const ast::File& file) {
     return true;
   };
   visitor.visit(file);
-  const bool unread = hasUnread(file) && std::ranges::any_of(file.declared, isMethodElsewhere);
-  if (!found && unread) found = HiddenMethod{{}, "what the script declares has to be read first"};
   return found;
 }
 

@@ -16,7 +16,7 @@ std::string ownNameHelp(const std::string& name);
 void withholdHidden(const ast::File& file, const SourceManager& sources, Diagnostics& diags);
 
 struct HiddenMethod {
-  Span call;  ///< invalid where statements could not be read
+  Span call;
   std::string help;
 };
 /// A method of arrays, or a function of TL, that is called although the script has another function of that name: it

@@ -73,6 +73,15 @@ void visitAround(const ast::File& file, Span place, const TreeVisitor& visitor) 
     if (s && s->kind != Kind::Fn && s->kind != Kind::Test && s->kind != Kind::Bench) visitor.visit(*s);
 }
 
+const ast::Expr* givenTo(const ast::Stmt& fn, size_t parameter, const ast::Expr& call) {
+  const ast::FnParam& p = fn.params[parameter];
+  const auto isNamed = [&](const ast::Argument& a) { return a.name && a.name->text == p.name.text; };
+  const auto named = std::ranges::find_if(call.arguments, isNamed);
+  if (named != call.arguments.end()) return named->value.get();
+  const bool inOrder = parameter < call.arguments.size() && !call.arguments[parameter].name;
+  return inOrder ? call.arguments[parameter].value.get() : p.otherwise.get();
+}
+
 size_t timesNamed(const ast::File& file, std::string_view name) {
   size_t times = 0;
   TreeVisitor visitor;

@@ -31,6 +31,8 @@ const ast::Expr* expressionAround(const ast::File& file, Span part, const IsWant
 const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind);
 /// The expression that has this span; null for none.
 const ast::Expr* expressionAt(const ast::File& file, Span span);
+/// What a call of the function gives a parameter, by place, by name or by default; null for nothing.
+const ast::Expr* givenTo(const ast::Stmt& fn, size_t parameter, const ast::Expr& call);
 /// How often a name stands in the file as an expression.
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -310,19 +309,6 @@ class Ranks {
 
 constexpr std::string_view kSum = "sum";
 
-/// Whether a text calls it, or gives it on: `map(sum, rows)`.
-bool namesSum(std::string_view text) {
-  const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  for (size_t at = text.find(kSum); at != text.npos; at = text.find(kSum, at + 1)) {
-    const char before = at == 0 ? ' ' : text[at - 1];
-    const size_t end = at + kSum.size();
-    const size_t next = std::min(text.find_first_not_of(' ', end), text.size());
-    const bool isWord = !isPart(before) && before != '.' && (end == text.size() || !isPart(text[end]));
-    const bool given = next == text.size() || std::string_view("(),]\n").find(text[next]) != std::string_view::npos;
-    if (isWord && given) return true;
-  }
-  return false;
-}
 bool isNamedSum(const ast::Expr& e) { return e.kind == ExprKind::Name && e.text == kSum; }
 bool isSum(const ast::Expr& e) { return e.kind == ExprKind::Call && isNamedSum(*e.args[0]); }
 
@@ -331,28 +317,7 @@ bool isForeignImport(const ast::Stmt& s) {
   for (const ast::Name& part : s.path) path += (path.empty() ? "" : ".") + part.text;
   return s.kind == StmtKind::Import && syntax::importedInstead(path, {}).has_value();
 }
-}  // namespace
 
-bool hidesSum(const ast::File& file, const SourceManager& sources) {
-  bool unreadImport = false, unread = file.lost.contains("sum"), read = false;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) {
-    // An import's edit, which tells `sum` from `np.sum`, may wait for what is unread.
-    unreadImport = unreadImport || (isForeignImport(s) && hasUnread(file));
-    if (s.kind != StmtKind::Error || !s.span.valid()) return;
-    const std::string_view text = sources.text(s.span);
-    unreadImport = unreadImport || text.starts_with("import ") || text.starts_with("from ");
-    unread = unread || namesSum(text);
-  };
-  visitor.onExpression = [&](const ast::Expr& e) {
-    read = read || isNamedSum(e);
-    return true;
-  };
-  visitor.visit(file);
-  return unread || (read && unreadImport);
-}
-
-namespace {
 /// Whether a statement makes `sum` another function.
 bool bindsSum(const ast::Stmt& s) {
   return (s.kind == StmtKind::Fn && s.name.text == "sum") || boundBy(s).contains("sum") ||

@@ -8,9 +8,6 @@
 
 namespace tenc::frontend {
 
-/// Whether a call alone of `sum` stands in a statement that could not be read, or anywhere while imports could not:
-/// what shows that it is Python's has to stay until it is read.
-bool hidesSum(const ast::File& file, const SourceManager& sources);
 /// How many dims a value has at most, as the text tells; very many where it is not known.
 int mostDims(const ast::File& file, const ast::Expr& value);
 /// What makes calls of `sum` add rows, where they may have an operand of more than one dim, as the text tells: edits of

@@ -1,12 +1,12 @@
 #include "frontend/habits/SameValue.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::frontend {
 
@@ -16,9 +16,7 @@ using StmtKind = ast::Stmt::Kind;
 
 /// Whether a text has a name in it, as a word.
 bool hasWord(std::string_view text, std::string_view word) {
-  const auto isPart = [&](size_t at) {
-    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
-  };
+  const auto isPart = [&](size_t at) { return at < text.size() && syntax::isWordPart(text[at]); };
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
     if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
   return false;

@@ -1,7 +1,6 @@
 #include "frontend/habits/TiedParts.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -19,14 +19,6 @@ namespace {
 
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
-
-/// Layers of PyTorch that have parameters, by how their names begin.
-bool hasParameters(std::string_view layer) {
-  constexpr std::array kBegin = std::to_array<std::string_view>(
-      {"BatchNorm", "Bilinear", "Conv", "Embedding", "GRU", "GroupNorm", "InstanceNorm", "LSTM", "LayerNorm", "Lazy",
-       "Linear", "MultiheadAttention", "PReLU", "Parameter", "RMSNorm", "RNN", "SyncBatchNorm", "Transformer"});
-  return std::ranges::any_of(kBegin, [&](std::string_view begin) { return layer.starts_with(begin); });
-}
 
 /// `net.encoder`, `layers[0]`, as written; empty for another expression.
 std::string pathOfPart(const ast::Expr& e) {
@@ -141,14 +133,14 @@ class Parts {
       case ExprKind::Member: {
         const ast::Expr& root = rootOfMember(value);
         const syntax::Familiar* head = root.kind == ExprKind::Name ? syntax::familiarName(root.text) : nullptr;
-        return head && (head->prefix || head->layer) && !hasParameters(value.text);
+        return head && (head->prefix || head->layer) && !syntax::hasParameters(value.text);
       }
       case ExprKind::Call: {
         const ast::Expr& callee = *value.args[0];
         const ast::Expr& root = rootOfMember(callee);
         const bool ofModule = callee.kind == ExprKind::Member && root.kind == ExprKind::Name && root.text == "nn";
         const bool isLayer = !callee.text.empty() && std::isupper(static_cast<unsigned char>(callee.text[0])) != 0;
-        return ofModule && isLayer && !hasParameters(callee.text) && callee.text != "Sequential" &&
+        return ofModule && isLayer && !syntax::hasParameters(callee.text) && callee.text != "Sequential" &&
                callee.text != "ModuleList" && callee.text != "ModuleDict";
       }
       default: return false;
@@ -255,28 +247,8 @@ bool isChangedByTraining(const ast::File& file, const NameSet& names) {
   return found;
 }
 
-namespace {
-/// Whether what is not read yet may count the numbers of a model.
-bool mayCount(const ast::File& file, const SourceManager& sources) {
-  if (!hasUnread(file)) return false;
-  const auto counts = [](std::string_view text) {
-    return text.find("numel") != text.npos || text.find("nelement") != text.npos;
-  };
-  bool found = std::ranges::any_of(file.lost, counts) || anyUnread(file, sources, counts);
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || counts(e.text);
-    return true;
-  };
-  visitor.visit(file);
-  return found;
-}
-}  // namespace
-
-std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceManager& sources) {
+std::optional<CountedTwice> countedTwice(const ast::File& file) {
   if (!imports(file, "torch")) return std::nullopt;
-  CountedTwice unread{{}, "what counts the numbers of a model has to be read first"};
-  if (mayCount(file, sources)) return unread;
   std::optional<CountedTwice> found;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
@@ -284,8 +256,7 @@ std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceMana
                         e.args[0]->args[0]->kind == ExprKind::Name && e.args[0]->args[0]->text == "nn" &&
                         e.arguments.size() == 1 && e.arguments[0].value;
     if (!counts || found) return true;
-    if (hasUnread(file)) found = unread;
-    const ast::Expr* root = found ? nullptr : rootOf(*e.arguments[0].value);
+    const ast::Expr* root = rootOf(*e.arguments[0].value);
     const auto part = root ? heldTwice(file, {root->text}, e.span) : std::nullopt;
     if (part)
       found = CountedTwice{e.span, "PyTorch counts the parameters of `" + *part +

@@ -22,9 +22,9 @@ bool isChangedByTraining(const ast::File& file, const NameSet& names);
 
 /// What the numbers of a model are counted by, where they may be counted twice.
 struct CountedTwice {
-  Span call;  ///< invalid where statements could not be read
+  Span call;
   std::string help;
 };
-std::optional<CountedTwice> countedTwice(const ast::File& file, const SourceManager& sources);
+std::optional<CountedTwice> countedTwice(const ast::File& file);
 
 }  // namespace tenc::frontend

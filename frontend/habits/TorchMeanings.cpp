@@ -1,9 +1,7 @@
 #include "frontend/habits/TorchMeanings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "frontend/habits/Aliases.h"
@@ -11,6 +9,7 @@
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/names/Scan.h"
+#include "syntax/ForeignFunctions.h"
 
 namespace tenc::frontend {
 
@@ -88,7 +87,8 @@ bool makesManyDims(const ast::File& file) {
     };
     const bool call = e.kind == ExprKind::Call, array = e.kind == ExprKind::Array;
     found = found || (e.kind == ExprKind::Index && std::ranges::any_of(e.subscripts, addsDim)) ||
-            (call && (isEinsum() || e.args[0]->text == "meshgrid")) || ((call || array) && isMany());
+            (call && (isEinsum() || e.args[0]->text == "meshgrid" || syntax::readsArrays(e.args[0]->text))) ||
+            ((call || array) && isMany());
     return !found;
   };
   visitor.visit(file);
@@ -119,56 +119,6 @@ std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change
   // A function's `var` may be that of an edit, and of the array that it was bound to.
   const auto other = aliasRead(file, target.text, change.span, functionAround(file, change.span) != nullptr);
   return other ? std::optional(Help{aliasHelp(target.text, *other), {}}) : std::nullopt;
-}
-
-namespace {
-bool isPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Whether `x[0, :, i]` may be of that form, `inside` being what stands in brackets.
-bool mayTurn(std::string_view inside) {
-  int depth = 0;
-  size_t state = 0, from = 0;  // 0: nothing, 1: a number was seen, 2: a slice behind that
-  for (size_t i = 0; i <= inside.size(); ++i) {
-    const char c = i < inside.size() ? inside[i] : ',';
-    depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
-    if (c != ',' || depth != 0) continue;
-    const std::string_view item = inside.substr(from, i - from);
-    from = i + 1;
-    const bool kept = item.find(':') != item.npos || item.find("...") != item.npos || item.find("None") != item.npos;
-    if (kept && state == 1) state = 2;
-    if (!kept && state == 2) return true;
-    if (!kept && state == 0) state = 1;
-  }
-  return false;
-}
-}  // namespace
-
-bool mayMeanTorch(std::string_view text) {
-  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
-    int depth = 1;
-    size_t end = at + 1;
-    for (; end < text.size() && depth > 0; ++end) depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
-    if (mayTurn(text.substr(at + 1, end - at - 2))) return true;
-  }
-  for (const std::string_view op : {" += ", " -= ", " *= ", " /= "}) {
-    for (size_t at = text.find(op); at != text.npos; at = text.find(op, at + 1)) {
-      size_t begin = at;
-      while (begin > 0 && isPart(text[begin - 1])) --begin;
-      const std::string name(text.substr(begin, at - begin));
-      if (name.empty() || (begin > 0 && text[begin - 1] == '.')) continue;
-      const size_t bound = text.find(name + " = "), walks = text.find("for " + name + " in ");
-      const size_t value = bound == text.npos ? text.npos : bound + name.size() + 3;
-      size_t stop = value;
-      while (stop < text.size() && isPart(text[stop])) ++stop;
-      if (walks != text.npos || (value != text.npos && stop < text.size() && text[stop] == '[')) return true;
-    }
-  }
-  // `a[0], a[1] = a[1], a[0]`
-  for (size_t at = text.find("], "); at != text.npos; at = text.find("], ", at + 1)) {
-    const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    if (line.find("] = ") != line.npos) return true;
-  }
-  return false;
 }
 
 }  // namespace tenc::frontend

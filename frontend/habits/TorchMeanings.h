@@ -2,7 +2,6 @@
 // views in PyTorch.
 #pragma once
 #include <optional>
-#include <string_view>
 
 #include "support/Diagnostics.h"
 #include "syntax/Ast.h"
@@ -17,7 +16,5 @@ std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change
 /// Whether an expression is `x.T` of three dims or more, as the text tells: all of them are reversed in NumPy and
 /// PyTorch.
 bool reversesDims(const ast::File& file, const ast::Expr& e);
-/// Whether a script whose statements could not all be read may have such an index, or such a change.
-bool mayMeanTorch(std::string_view text);
 
 }  // namespace tenc::frontend

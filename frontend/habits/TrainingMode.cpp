@@ -174,10 +174,7 @@ class NetworkCalls {
 std::optional<TrainingMode> trainingMode(const ast::File& file) {
   if (!imports(file, "torch")) return std::nullopt;
   NetworkCalls calls(file);
-  const bool unread = hasUnread(file);
-  if (unread && (calls.hasLayers() || std::ranges::any_of(file.lost, syntax::mayAskForMode)))
-    return TrainingMode{{}, "what calls networks, and in which mode, has to be read first"};
-  const ast::Expr* call = unread || !calls.hasLayers() ? nullptr : calls.inTraining();
+  const ast::Expr* call = calls.hasLayers() ? calls.inTraining() : nullptr;
   if (!call) return std::nullopt;
   return TrainingMode{
       call->span,

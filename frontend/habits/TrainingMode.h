@@ -12,7 +12,7 @@ namespace tenc::frontend {
 /// something else in training, such as dropout, and nothing has put it into evaluation mode; or that cannot be told
 /// yet. Nothing where the script is none of PyTorch, or has no such call.
 struct TrainingMode {
-  Span call;  ///< invalid where statements could not be read
+  Span call;
   std::string help;
 };
 std::optional<TrainingMode> trainingMode(const ast::File& file);

@@ -102,8 +102,6 @@ class Translation {
   std::unordered_map<const ast::Expr*, std::string> texts_;  ///< a call that is not known asks twice for its arguments
 };
 
-/// Whether a statement that could not be read calls a method that PyTorch's tensors have in another meaning.
-bool hidesMethods(const ast::File& file, const SourceManager& sources);
 /// Whether the script has a name of its own for what TL calls so.
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes);
 /// `torch.nn`, `np`: whether a name of another library's module stands at the root of the member.

@@ -358,16 +358,6 @@ Unit& Units::addScript(const ast::File& file) {
   return *units_.emplace_back(std::move(unit));
 }
 
-namespace {
-/// Whether the import of a module of Python shows what statements mean that could not be read.
-bool isNeeded(const ast::File& file, std::string_view module, const SourceManager& sources) {
-  if (hidesSum(file, sources)) return true;
-  const std::string_view library = module.substr(0, module.find('/'));
-  const bool tellsMethods = library == "torch" || (library == "numpy" && librariesOf(file).torch);
-  return tellsMethods && hasUnread(file) && hidesMethods(file, sources);
-}
-}  // namespace
-
 const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   const std::string key = byLibrary ? libraryKey(name) : name;
   if (auto it = modules_.find(key); it != modules_.end()) {
@@ -397,25 +387,20 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         const Edit gone = syntax::removed(context_.sources, statement->span);
         const syntax::Familiar* known = syntax::familiarName(path);
         if (const auto mode = trainingMode(*file)) {
-          if (mode->call.valid()) d.label(mode->call, "a network in training mode");
+          d.label(mode->call, "a network in training mode");
           d.help(mode->help);
           modules_[key] = nullptr;
           return nullptr;
         }
         if (const auto hidden = hiddenMethod(*file)) {
-          if (hidden->call.valid()) d.label(hidden->call, "called here");
+          d.label(hidden->call, "called here");
           d.help(hidden->help);
           modules_[key] = nullptr;
           return nullptr;
         }
-        if (const auto counted = countedTwice(*file, context_.sources)) {
-          if (counted->call.valid()) d.label(counted->call, "counted here");
+        if (const auto counted = countedTwice(*file)) {
+          d.label(counted->call, "counted here");
           d.help(counted->help);
-          modules_[key] = nullptr;
-          return nullptr;
-        }
-        if (isNeeded(*file, name, context_.sources)) {  // to tell whose functions and methods are meant
-          d.help("operations have no prefix, and nothing is imported for them");
           modules_[key] = nullptr;
           return nullptr;
         }

@@ -458,12 +458,8 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
   else if (again)
     again = !seenByLambda(*file, bound);
   const std::string help = "bind a new name with `let`, or with `var` if it is assigned again";
-  if (const auto other = file ? otherMeaning(*file, bound, wholeListOperation(context_, *file)) : std::nullopt) {
+  if (const auto other = file ? otherMeaning(*file, bound, pythonFlow(context_, *file)) : std::nullopt) {
     d.note(other->span, std::string(other->text));
-    d.help(help);
-    return;
-  }
-  if (file && bindsUnreadList(*file, bound)) {
     d.help(help);
     return;
   }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "tools/tenc/MendedText.h"
+#include "support/MendedText.h"
 
-namespace tenc::tool {
+namespace tenc {
 namespace {
 
 OwnedEdit edit(uint32_t begin, uint32_t end, const char* text, size_t finding) {
@@ -68,4 +68,4 @@ TEST(MendedText, WhatIsPutInFrontOfAPartThatChangesIsNotApart) {
 }
 
 }  // namespace
-}  // namespace tenc::tool
+}  // namespace tenc

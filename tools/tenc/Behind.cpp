@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "support/MendedText.h"
 #include "support/Text.h"
 #include "syntax/Ast.h"
-#include "tools/tenc/MendedText.h"
 
 namespace tenc::tool {
 namespace {
@@ -29,13 +29,6 @@ const Help* firstMend(const Diagnostic& d) {
 }
 
 bool isPlacement(const Diagnostic& d) { return info(d.code).name.starts_with("E03"); }
-
-/// The edits that mend an error of the file itself; null where there are none.
-const Help* mendOf(const Diagnostic& d, uint32_t file) {
-  const Help* h = d.severity() == Severity::Error && d.span.file == file ? firstMend(d) : nullptr;
-  const auto inFile = [&](const Edit& e) { return e.span.file == file; };
-  return h && std::all_of(h->edits.begin(), h->edits.end(), inFile) ? h : nullptr;
-}
 
 bool isTooLarge(Session& session, uint32_t file) { return session.sources().file(file).text().size() > kMostBytes; }
 

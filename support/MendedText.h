@@ -7,7 +7,7 @@
 
 #include "support/Diagnostics.h"
 
-namespace tenc::tool {
+namespace tenc {
 
 /// An edit of the text as it is now, and the finding that proposes it.
 struct OwnedEdit {
@@ -15,6 +15,8 @@ struct OwnedEdit {
   size_t finding;
 };
 
+/// The first help of an error of the file that mends it by edits of that file; null where there is none.
+const Help* mendOf(const Diagnostic& d, uint32_t file);
 /// Whether the edits of two findings may be made together, and give the same in either order.
 bool areApart(const Edit& a, const Edit& b);
 
@@ -51,4 +53,4 @@ class MendedText {
   std::vector<size_t> group_;    ///< of each finding: another one of its group, or itself
 };
 
-}  // namespace tenc::tool
+}  // namespace tenc

@@ -1,9 +1,9 @@
-#include "tools/tenc/MendedText.h"
+#include "support/MendedText.h"
 
 #include <algorithm>
 #include <map>
 
-namespace tenc::tool {
+namespace tenc {
 
 namespace {
 
@@ -55,6 +55,14 @@ class OrderAtPlace {
 };
 
 }  // namespace
+
+const Help* mendOf(const Diagnostic& d, uint32_t file) {
+  if (d.severity() != Severity::Error || d.span.file != file) return nullptr;
+  const auto mends = [](const Help& h) { return !h.edits.empty() && !h.alternative && !h.mustRemove; };
+  const auto h = std::ranges::find_if(d.helps, mends);
+  const auto inFile = [&](const Edit& e) { return e.span.file == file; };
+  return h != d.helps.end() && std::ranges::all_of(h->edits, inFile) ? &*h : nullptr;
+}
 
 bool areApart(const Edit& a, const Edit& b) {
   if (a.span == b.span && isInserted(a))
@@ -159,4 +167,4 @@ std::vector<Edit> MendedText::editsOf(size_t group, uint32_t file) const {
   return edits;
 }
 
-}  // namespace tenc::tool
+}  // namespace tenc
