@@ -103,7 +103,7 @@ struct Parts {
               members, lambdas, overloads, transforms, habits,  builtins};
   Lambdas lambdas{context, scopes, tensors, placing, types, unifier, dimSolver, expressions, statements, bindings};
   Overloads overloads{context, types, functions};
-  Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
+  Functions functions{context, devices, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, autocast, tensors, types, unifier, dimSolver, expressions, statements};
   Tracer tracer{context, structs, instances};
   Parameters parameters{context, names, types, overloads};

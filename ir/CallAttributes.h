@@ -13,6 +13,8 @@ inline constexpr const char* kResiduals = "linear.residuals";
 inline constexpr const char* kRuleForward = "derivative.forward";
 inline constexpr const char* kRuleBackward = "derivative.backward";
 inline constexpr const char* kRuleArguments = "derivative.arguments";
+/// Of a `to` that a cotangent comes back by: it is what a rule gives, and must be where its argument is already.
+inline constexpr const char* kRuleGradient = "derivative.of_rule";
 
 // The part of a gradient that belongs to an op with the trait `WholeGradient`. Who does not know better calls.
 /// The op's mnemonic, and its attributes, under names that begin with kGradientAttributes. The call takes the op's

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "ir/Causes.h"
+#include "ir/Loops.h"
 #include "ir/build/Compose.h"
 #include "transforms/Activity.h"
 #include "transforms/Functions.h"
@@ -271,6 +273,42 @@ bool areSameNumber(const Value& a, const Value& b) {
 }
 }  // namespace
 
+namespace {
+bool isCounted(const Value& v, std::set<const Value*>& seen) {
+  if (!seen.insert(&v).second) return true;  // what a loop carries, as far as it is made of itself
+  const auto all = [&](std::span<Value* const> values) {
+    return std::ranges::all_of(values, [&](const Value* o) { return isCounted(*o, seen); });
+  };
+  const Op* around = v.op == nullptr ? v.region->parentOp : v.op;
+  if (around == nullptr) return false;
+  if (ir::isLoop(*around) && v.type.shape.empty()) {
+    const size_t firstArg = ir::firstCarriedArg(*around);
+    if (v.op == nullptr && v.index < firstArg) return true;  // counts the trips
+    const size_t k = v.op == nullptr ? v.index - firstArg : v.index;
+    return isCounted(*around->operand(ir::firstCarriedOperand(*around) + k), seen) &&
+           isCounted(*around->regions.back()->terminator()->operand(k), seen);
+  }
+  if (v.op == nullptr) return false;
+  if (around->kind == OpKind::If && v.type.shape.empty())
+    return std::ranges::all_of(around->regions,
+                               [&](const auto& r) { return isCounted(*r->terminator()->operand(v.index), seen); });
+  if (around->kind == OpKind::Broadcast || around->kind == OpKind::Reshape) return isCounted(*around->operand(0), seen);
+  if (!v.type.shape.empty()) return false;
+  if (around->kind == OpKind::SamePlace) return all(around->operands());
+  return around->kind == OpKind::Constant || (around->has(ir::Trait::Elementwise) && all(around->operands()));
+}
+}  // namespace
+
+bool isCounted(const Value& lane) {
+  std::set<const Value*> seen;
+  return isCounted(lane, seen);
+}
+
+Value* Batcher::mixed(Value* lane, Value* value, Value* near) {
+  const bool ownPlace = value != near && functions_->arePlaced() && entry(lane).batched;
+  return ownPlace && isCounted(*lane) ? beside(*b_, value, near) : value;
+}
+
 Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
   if (yes == no || areSameNumber(*yes, *no)) return yes;
   Value* surest = isPlaced(*no) > isPlaced(*yes) ? no : yes;
@@ -391,7 +429,7 @@ bool Batcher::call(const Op& op) {
 }
 
 bool Batcher::placed(const Op& op) {
-  Op* made = b_->makeTyped(OpKind::On, asTheyAre(op), {}, {{"device", op.stringAttr("device")}});
+  Op* made = b_->makeTyped(OpKind::On, homes(op), {}, {{"device", op.stringAttr("device")}});
   if (op.boolAttr("named")) made->set("named", true);
   ir::Region* region = b_->addRegion(made);
   const ir::Region& from = *op.regions[0];
@@ -459,7 +497,8 @@ bool Batcher::select(const Op& op, Value* condition) {
       const Entry e = entry(v);
       if (!e.batched || !ir::isFloat(v->type.dtype) || areSameNumber(*e.value, *e.value)) continue;
       outside.emplace_back(v, e);
-      env_[v] = {choose(here, e.value, b_->value(OpKind::StopGradient, {e.value})), true};
+      env_[v] = {choose(here, e.value, b_->value(OpKind::StopGradient, {e.value})), true,
+                 e.home != nullptr ? e.home : e.value};
     }
     const bool ok = body(*op.regions[r]);
     mask_ = outer;

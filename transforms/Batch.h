@@ -66,7 +66,8 @@ class Batcher {
   using Values = std::vector<ir::Value*>;
   struct Entry {
     ir::Value* value = nullptr;
-    bool batched = false;  ///< has the leading dim of n
+    bool batched = false;       ///< has the leading dim of n
+    ir::Value* home = nullptr;  ///< of what a branch reads under its mask: the value itself, which says where it lives
   };
   void bind(const ir::Value* lane, Entry e) {
     env_[lane] = e;
@@ -92,6 +93,11 @@ class Batcher {
   Values allBatched(const ir::Op& op);
   /// Operands `from`.. as they are, with a leading dim or without.
   Values asTheyAre(const ir::Op& op, size_t from = 0);
+  /// The same of operands of which only the place is asked for.
+  Values homes(const ir::Op& op, size_t from = 0);
+  /// `value`, which is that of `lane` with its leading dim, where the op takes it with `near`: what is a number without
+  /// a device in each instance mixes with any.
+  ir::Value* mixed(ir::Value* lane, ir::Value* value, ir::Value* near);
   /// [n] as [n, 1, ...] of so many dims.
   ir::Value* column(ir::Value* v, size_t rank);
   ir::Op* remake(const ir::Op& op, Values operands, const std::vector<ir::Builder::NamedAttr>& changed);
@@ -156,6 +162,9 @@ class Batcher {
   ir::Value* mask_ = nullptr;        ///< bool [n]: the instances that are here; null for all
   std::shared_ptr<size_t> visited_;  ///< ops, also in functions below
 };
+
+/// Whether what one instance computes is made of constants and of what loops count alone: a number that has no device.
+bool isCounted(const ir::Value& lane);
 
 /// A function over n instances, and which of its results have the leading dim.
 struct Batched {

@@ -168,7 +168,7 @@ bool Batcher::maskedLoop(const Op& op, Values carried, const std::function<void(
   Values args[2];
   for (size_t r = 0; r < 2; ++r) {
     for (size_t i = 0; i <= n; ++i) {
-      args[r].push_back(regions[r]->addArg(withoutPlace(carried[i]->type), i < n ? carried[i]->name : "active"));
+      args[r].push_back(regions[r]->addArg(withoutPlace(carried[i]->type), i < n ? carried[i]->name : ""));
     }
   }
   inside(regions[0], [&] {

@@ -121,6 +121,15 @@ Batcher::Values Batcher::asTheyAre(const Op& op, size_t from) {
   return all;
 }
 
+Batcher::Values Batcher::homes(const Op& op, size_t from) {
+  Values all;
+  for (size_t i = from; i < op.operandCount(); ++i) {
+    const Entry e = entry(op.operand(i));
+    all.push_back(e.home != nullptr ? e.home : e.value);
+  }
+  return all;
+}
+
 Value* Batcher::column(Value* v, size_t rank) {
   Dims shape(rank, 1);
   shape[0] = n_;
@@ -214,7 +223,14 @@ bool Batcher::single(const Op& op) {
     return true;
   }
   if (op.has(Trait::Elementwise)) {
-    elementwise(op, allBatched(op));
+    Values operands = allBatched(op);
+    const auto placed = [&](const Value* v) { return functions_->arePlaced() && !isCounted(*v); };
+    const auto& lanes = op.operands();
+    if (const auto near = std::ranges::find_if(lanes, placed); near != lanes.end()) {
+      Value* const with = operands[static_cast<size_t>(near - lanes.begin())];
+      for (size_t i = 0; i < operands.size(); ++i) operands[i] = mixed(op.operand(i), operands[i], with);
+    }
+    elementwise(op, std::move(operands));
     return true;
   }
   const Dims& axes = op.intsAttr("axes");
@@ -251,12 +267,12 @@ bool Batcher::single(const Op& op) {
     case OpKind::StopGradient:
     case OpKind::Barrier:
     case OpKind::SamePlace: {
-      Values operands = asTheyAre(op, 1);
+      Values operands = homes(op, 1);
       operands.insert(operands.begin(), batched(op.operand(0)));
       define(op, 0, remake(op, operands, {})->result(), true);
       return true;
     }
-    case OpKind::DeviceEq: define(op, 0, remake(op, asTheyAre(op), {})->result(), false); return true;
+    case OpKind::DeviceEq: define(op, 0, remake(op, homes(op), {})->result(), false); return true;
     case OpKind::Seed:
       return refuse(op, Code::E0204,
                     "gives `seed` another number for each row, and there is one sequence of random numbers");
@@ -314,6 +330,7 @@ Batcher::Values Batcher::indices(const Op& op, size_t from) {
     const bool isNumber = functions_->arePlaced() && !one.batched && one.value->type.shape.empty() && n_ > 0;
     Value* index =
         isNumber ? ir::Compose(*b_).fillOn(entry(op.operand(0)).value, {n_}, one.value) : batched(op.operand(i));
+    index = mixed(op.operand(i), index, entry(op.operand(0)).value);
     const bool apart = mask_ != nullptr && functions_->arePlaced();
     all.push_back(apart ? choose(mask_, index, safeBeside(*b_, entry(op.operand(0)).value, *index, 0))
                         : guarded(index, 0));

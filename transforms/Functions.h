@@ -26,6 +26,7 @@ using ir::kResiduals;
 using ir::kRuleArguments;
 using ir::kRuleBackward;
 using ir::kRuleForward;
+using ir::kRuleGradient;
 
 /// Gives another call the rule of a call.
 void copyRule(const ir::Op& from, ir::Op& to);

@@ -373,6 +373,8 @@ class Linearizer : public Walk {
       Value* t = tangentFor(op, v);
       if (t == nullptr) t = wholeTangent(v);
       operands.push_back(atHome(t, primalOf(v)));
+      Op* back = operands.back() != tangentOf(v) ? operands.back()->op : nullptr;
+      if (back != nullptr && back->kind == OpKind::To && op.hasAttr(kRuleForward)) back->set(kRuleGradient, true);
     }
     Op* linear =
         t_->makeTyped(OpKind::Call, operands, derived->linear->resultTypes, {{"callee", derived->linear->name}});

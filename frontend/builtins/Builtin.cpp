@@ -20,6 +20,7 @@
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "ir/Ir.h"
 #include "ir/build/Compose.h"
@@ -183,12 +184,8 @@ ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> h
 Val BuiltinCall::result(ir::Value* v) const { return Val::ofTensor(ir::Compose(context.b()).asTensor(v), span); }
 
 ir::Value* BuiltinCall::filledOn(ir::Value* x, const ir::Dims& shape, ir::Value* v, std::string_view name) {
-  // No op has both as operands, and yet they belong together.
-  if (!v->op || v->op->kind != ir::OpKind::Constant) {
-    context.at(span, {{(*this)["x"].span, ""}, {(*this)[name].span, ""}});
-    context.b().makeTyped(ir::OpKind::OnePlace, {x, v}, {}, {{"what", "operands of `" + std::string(row.name) + "`"}});
-    context.at(span);
-  }
+  if (!v->op || v->op->kind != ir::OpKind::Constant)
+    placing.checkOperands({x, v}, {{(*this)["x"].span, ""}, {(*this)[name].span, ""}}, row.name, span);
   return c.fillOn(x, shape, v, x->type.rank() == 0 ? v : nullptr);
 }
 

@@ -90,9 +90,17 @@ Val eye(BuiltinCall& k) {
   return k.result(k.c.cast(k.c.binary(OpKind::Eq, row, iota(1)), *t));
 }
 
+/// 0, 1, ... before n on the device of the first of `ends` that is on one.
+ir::Value* indices(ir::Compose& c, int64_t n, const std::vector<ir::Value*>& ends) {
+  const auto made = [&](ir::Builder& at) {
+    return at.value(OpKind::Iota, {}, {{"shape", Dims{n}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+  };
+  const bool known = std::ranges::all_of(ends, [](const auto* v) { return v->op && v->op->kind == OpKind::Constant; });
+  return known ? made(c.b) : c.madeOn(ends, made);
+}
+
 /// start + i * step in f64, rounded once.
-ir::Value* ramp(ir::Compose& c, int64_t n, ir::Value* start, ir::Value* step) {
-  ir::Value* i = c.b.value(OpKind::Iota, {}, {{"shape", Dims{n}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+ir::Value* ramp(ir::Compose& c, ir::Value* i, ir::Value* start, ir::Value* step) {
   return c.add(start, c.mul(c.cast(i, DType::F64), step));
 }
 
@@ -152,7 +160,8 @@ Val arange(BuiltinCall& k) {
     const double last = *lo + static_cast<double>(n - 1) * *by;
     if (!holdsEnd(k, a, *lo, *t) || !holdsEnd(k, b, last, *t)) return k.lost();
   }
-  return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
+  ir::Value *start = k.c.b.scalar(DType::F64, *lo), *apart = k.c.b.scalar(DType::F64, *by);
+  return k.result(k.c.cast(ramp(k.c, indices(k.c, n, {start, apart}), start, apart), *t));
 }
 
 Val linspace(BuiltinCall& k) {
@@ -171,15 +180,13 @@ Val linspace(BuiltinCall& k) {
     if (!holdsEnd(k, from, lo, *t) || !holdsEnd(k, to, last, *t)) return k.lost();
   }
   ir::Compose& c = k.c;
+  ir::Value* i = indices(c, *n, {a, b});
   a = c.cast(a, DType::F64);
   b = c.cast(b, DType::F64);
   int64_t parts = *endpoint ? *n - 1 : *n;
   ir::Value* step = c.binary(OpKind::Div, c.sub(b, a), static_cast<double>(std::max<int64_t>(parts, 1)));
-  ir::Value* v = ramp(c, *n, a, step);
-  if (*endpoint && *n > 1) {
-    ir::Value* i = c.b.value(OpKind::Iota, {}, {{"shape", Dims{*n}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
-    v = c.where(c.binary(OpKind::Eq, i, c.b.scalarInt(DType::I64, *n - 1)), b, v);
-  }
+  ir::Value* v = ramp(c, i, a, step);
+  if (*endpoint && *n > 1) v = c.where(c.binary(OpKind::Eq, i, c.b.scalarInt(DType::I64, *n - 1)), b, v);
   return k.result(c.cast(v, *t));
 }
 

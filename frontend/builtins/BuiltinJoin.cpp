@@ -5,6 +5,7 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -172,12 +173,7 @@ Val meshgrid(BuiltinCall& k) {
     written.push_back({v->span, ""});
     shape.push_back(x->type.size());
   }
-  // No op has them all as operands, and yet they belong together (P2).
-  if (axes.size() > 1) {
-    k.context.at(k.span, std::move(written));
-    k.context.b().makeTyped(OpKind::OnePlace, axes, {}, {{"what", std::string("operands of `meshgrid`")}});
-    k.context.at(k.span);
-  }
+  k.placing.checkOperands(axes, std::move(written), k.row.name, k.span);
   const auto tensor = std::find_if(axes.begin(), axes.end(), [](ir::Value* x) { return x->type.rank() > 0; });
   bool swap = *indexing == "xy" && axes.size() >= 2;
   if (swap) std::swap(shape[0], shape[1]);

@@ -7,6 +7,7 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -229,6 +230,10 @@ Val einsum(BuiltinCall& k) {
       return k.fail(Code::E0204, "the result of \"" + *text + "\" must name dims of the operands, each once");
     }
   }
+  // One that is summed before it meets another may be a number by then.
+  std::vector<ir::OperandText> written;
+  for (const Val& v : given) written.push_back({v.span, ""});
+  k.placing.checkOperands(operands, std::move(written), k.row.name, k.span);
   // A dim of 1 against a longer one is left out; so are all of its places in this operand.
   for (size_t i = 0; i < operands.size(); ++i) {
     Dims shape;

@@ -125,7 +125,7 @@ Val bernoulli(BuiltinCall& k) {
                   "probabilities of shape " + ir::toString(p->type.shape) + " do not fit " + ir::toString(*shape));
   }
   requireProbability(k, p);
-  ir::Value* u = draw(k, OpKind::RandomUniform, *shape, p->type.dtype, {}, p->type.rank() > 0 ? p : nullptr);
+  ir::Value* u = draw(k, OpKind::RandomUniform, *shape, p->type.dtype, {}, k["p"].isNumber() ? nullptr : p);
   return k.result(k.c.binary(OpKind::Lt, u, p));
 }
 

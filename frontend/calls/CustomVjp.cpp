@@ -68,7 +68,10 @@ class Custom final : public MarkedCall {
     const ir::Func& primal = install(traced, captures, name, makes);
     const ir::Func& first = install(*forward, captures, name + ".forward", makes);
     transforms::setResults(*backward->func, gradients);
-    const ir::Func& second = install(*backward, captures, name + ".backward", makes);
+    ir::Func& second = install(*backward, captures, name + ".backward", makes);
+    CallArgs none;
+    none.span = span_;
+    second.span = tools_.parameters.of(f_.inner[2], none).span;
     return function(name, traced.operands, [&](ir::Builder& at, const Values& given) {
       Values operands(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(own));
       operands.insert(operands.end(), captures.begin(), captures.end());
@@ -171,7 +174,7 @@ class Custom final : public MarkedCall {
 
   /// The traced function in the module, with all captures for its last parameters; `home`: the last of them is on the
   /// function's own device.
-  static const ir::Func& install(Traced& traced, const Values& captures, const std::string& name, bool home) {
+  static ir::Func& install(Traced& traced, const Values& captures, const std::string& name, bool home) {
     std::vector<size_t> order;
     for (size_t i = 0; i < traced.arguments; ++i) order.push_back(i);
     std::vector<ir::Value*>& args = traced.operands;

@@ -14,6 +14,7 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/habits/Hidden.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/names/Devices.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Sizes.h"
 #include "frontend/names/Suggest.h"
@@ -26,7 +27,9 @@
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 #include "syntax/Familiar.h"
+#include "transforms/Functions.h"
 
 namespace tenc::frontend {
 
@@ -256,11 +259,76 @@ Val Functions::defaultOf(const FnDecl& decl, size_t index, const Generics& g) {
   return expressions_.eval(*decl.stmt->params[index].otherwise);
 }
 
+DeviceRef Functions::placeOfDefault(const BoundCall& call, size_t index, std::vector<ir::Value*>& beside) {
+  const auto placeOf = [&](size_t i) {
+    if (!call.decl.stmt->params[i].type) return std::string();
+    Generics g = call.generics;
+    const ast::TypeExpr& type = *aliases_.expanded(call.decl.stmt->params[i].type.get(), g);
+    const bool named = type.place && type.place->path.size() == 1;
+    const auto isDevice = [&](const ast::FnParam& p) { return p.name.text == type.place->path[0].text; };
+    if (named && std::ranges::any_of(call.decl.stmt->params, isDevice)) return "$" + type.place->path[0].text;
+    return types_.deviceInType(type, g);
+  };
+  const std::string place = placeOf(index);
+  if (!place.empty() && !place.starts_with('$')) return {place, nullptr};
+  for (const ast::Annotation& a : call.decl.stmt->annotations) {
+    if (place.empty() && a.kind != ast::Annotation::Kind::Autocast) {
+      Frame own(call.decl.unit);
+      const FrameScope inside(context_.frames, own);
+      if (const auto d = devices_.annotationDevice(a)) return *d;
+    }
+  }
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const Val& v = call.values[i];
+    if (!call.matched[i] && i >= index) continue;  // a default that is not made yet
+    if (v.is(Kind::Device) && place == "$" + call.decl.stmt->params[i].name.text) return v.device;
+    if (!v.is(Kind::Function) && !v.is(Kind::Device) && placeOf(i) == place) leavesOf(v, beside);
+  }
+  return {};
+}
+
+Val Functions::placedDefault(const BoundCall& call, size_t index) {
+  const ast::FnParam& p = call.decl.stmt->params[index];
+  std::vector<ir::Value*> beside;
+  const DeviceRef device = placeOfDefault(call, index, beside);
+  if (device.of && device.name.empty()) beside = {device.of};
+  const bool follows = device.name.empty() && (beside.empty() || !context_.derived.arePlaced());
+  if (follows || !context_.body.builder) return defaultOf(call.decl, index, call.generics);
+  context_.at(p.otherwise->span);
+  ir::Builder& at = context_.b();
+  ir::Op* on = at.makeTyped(ir::OpKind::On, beside, {}, {{"device", device.name}});
+  ir::Region* region = at.addRegion(on);
+  Val v;
+  context_.inRegion(region, [&] {
+    v = defaultOf(call.decl, index, call.generics);
+    if (!v.is(Kind::Array)) return;
+    Generics g = call.generics;
+    Ty hint;
+    if (p.type) hint = types_.resolve(*p.type, g);
+    v = tensors_.materialise(v, &hint);
+  });
+  std::vector<ir::Value*> leaves, made;
+  const auto isMade = [&](const ir::Value* leaf) { return leaf->home()->isInside(*on) && !leaf->type.shape.empty(); };
+  if (v.poison() || !leavesOf(v, leaves) || std::ranges::none_of(leaves, isMade)) {
+    while (!region->ops.empty()) region->ops.front()->moveBefore(on);  // numbers live nowhere
+    on->erase();
+    return v;
+  }
+  context_.derived.notePlaces();
+  for (ir::Value*& leaf : leaves) {
+    if (!leaf->home()->isInside(*on)) continue;
+    made.push_back(leaf);
+    leaf = on->addResult(transforms::withoutPlace(leaf->type));
+  }
+  context_.inRegion(region, [&] { context_.b().makeTyped(ir::OpKind::Yield, made, {}); });
+  return rebuild(v, leaves);
+}
+
 bool Functions::bindDefaults(BoundCall& call) {
   const ast::Stmt& s = *call.decl.stmt;
   for (size_t i = 0; i < call.matched.size(); ++i) {
     if (call.matched[i]) continue;
-    const Val v = defaultOf(call.decl, i, call.generics);
+    const Val v = placedDefault(call, i);
     if (v.poison() || !bindParam(call, i, v, s.params[i].otherwise->span)) return false;
   }
   for (const ast::Generic& x : s.generics) {

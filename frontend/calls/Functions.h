@@ -11,6 +11,7 @@
 namespace tenc::frontend {
 
 class Context;
+class Devices;
 class Tensors;
 class Types;
 class Aliases;
@@ -26,9 +27,10 @@ std::string calledName(const FnDecl& decl);
 /// Matches the arguments of a call with the parameters of a function.
 class Functions {
  public:
-  Functions(Context& context, Tensors& tensors, Types& types, Aliases& aliases, Unifier& unifier, DimSolver& dimSolver,
-            Expressions& expressions, Overloads& overloads, Instances& instances)
+  Functions(Context& context, Devices& devices, Tensors& tensors, Types& types, Aliases& aliases, Unifier& unifier,
+            DimSolver& dimSolver, Expressions& expressions, Overloads& overloads, Instances& instances)
       : context_(context),
+        devices_(devices),
         tensors_(tensors),
         types_(types),
         aliases_(aliases),
@@ -68,6 +70,11 @@ class Functions {
   Val sameDim(const BoundCall& call, const ast::FnParam& p, const Val& value, Span span);
   bool bindGiven(BoundCall& call);
   bool bindDefaults(BoundCall& call);
+  /// Where the parameter is to live: on a device, on that of one of the values `beside`, or, where there are none,
+  /// wherever the call is.
+  DeviceRef placeOfDefault(const BoundCall& call, size_t index, std::vector<ir::Value*>& beside);
+  /// The default of a parameter, whose tensors are made where it is to live.
+  Val placedDefault(const BoundCall& call, size_t index);
   /// Whether every device variable is that of an argument; reports (E0204).
   bool devicesKnown(const BoundCall& call, Span span);
   bool sizesKnown(BoundCall& call, Span span);
@@ -75,6 +82,7 @@ class Functions {
   bool materialise(BoundCall& call, size_t i, Span span);
 
   Context& context_;
+  Devices& devices_;
   Tensors& tensors_;
   Types& types_;
   Aliases& aliases_;

@@ -18,6 +18,7 @@
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "ir/Loops.h"
 #include "ir/build/Compose.h"
 #include "runtime/io/Io.h"
 
@@ -372,13 +373,36 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
   return yields;
 }
 
+namespace {
+/// Takes the carried value `k` out of a loop without results so far, where every trip hands it on as it is: of a tree
+/// that changes in the loop, the leaves that do not are values from outside.
+bool dropUnchanged(ir::Op& loop, size_t k) {
+  const size_t arg = ir::firstCarriedArg(loop) + k, operand = ir::firstCarriedOperand(loop) + k;
+  ir::Op& end = *loop.regions.back()->terminator();
+  if (end.operand(k) != loop.regions.back()->args[arg].get()) return false;
+  end.removeOperand(k);
+  for (const auto& region : loop.regions) {
+    region->args[arg]->replaceAllUsesWith(loop.operand(operand));
+    region->removeArg(static_cast<uint32_t>(arg));
+  }
+  loop.removeOperand(operand);
+  return true;
+}
+}  // namespace
+
 std::vector<Val> Regions::carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
                                          const std::vector<std::string>& names) {
   std::vector<Val> results;
+  size_t next = 0;  // among the leaves that the loop carries
   for (size_t i = 0; i < initial.size(); ++i) {
     std::vector<ir::Value*> before, outs;
     leavesOf(initial[i], before);
     for (ir::Value* leaf : before) {
+      if (dropUnchanged(*op, next)) {
+        outs.push_back(leaf);
+        continue;
+      }
+      ++next;
       ir::Type t = leaf->type;
       t.place = {};
       outs.push_back(op->addResult(t));

@@ -226,18 +226,22 @@ Val Indexing::withPart(const Val& base, const Val& before, const ReadIndex& inde
     }
   }
   if (!v) return context_.lost();
-  auto fits = ir::broadcastShapes(v->type.shape, plan.resultShape());
-  if (!fits || *fits != plan.resultShape()) {
-    return Val(context_.error(Code::E0202, span,
-                              "a value of shape " + ir::toString(v->type.shape) +
-                                  " does not fit the indexed part of shape " + ir::toString(plan.resultShape())));
-  }
+  const std::string_view operation = op.substr(0, op.size() - 1);  // "" of a plain assignment
+  const auto fits = [&] {
+    const auto both = ir::broadcastShapes(v->type.shape, plan.resultShape());
+    if (both && *both == plan.resultShape()) return true;
+    context_.error(Code::E0202, span,
+                   "a value of shape " + ir::toString(v->type.shape) + " does not fit the indexed part of shape " +
+                       ir::toString(plan.resultShape()));
+    return false;
+  };
+  const bool product = operation == "@";  // of another shape than its operands
+  if (!product && !fits()) return context_.lost();
   context_.at(span);
   ir::Compose c(context_.b());
   std::string mode = "set";
   ir::Value* target = x;
   if (op != "=") {
-    std::string_view operation = op.substr(0, op.size() - 1);
     if (plan.usesScatter() && (operation == "+" || operation == "-" || operation == "*") && t != DType::Bool) {
       // Repeated places take every update, of what they were when the assignment began.
       if (old != x) target = plan.write(x, plan.read(old), "set");
@@ -247,7 +251,7 @@ Val Indexing::withPart(const Val& base, const Val& before, const ReadIndex& inde
       Val combined = operators_.binary(operation, Val::ofTensor(plan.read(old), index.span),
                                        Val::ofTensor(v, value.span), span, span);
       v = tensors_.tensorOf(combined);
-      if (!v) return context_.lost();
+      if (!v || (product && !fits())) return context_.lost();
     }
   }
   return Val::ofTensor(plan.write(target, c.broadcastTo(v, plan.resultShape()), mode), span);

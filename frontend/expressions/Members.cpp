@@ -18,7 +18,9 @@
 #include "frontend/names/Unit.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "ir/PlaceAttributes.h"
 #include "ir/build/Compose.h"
+#include "support/Quote.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -131,6 +133,33 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
   return d;
 }
 
+ir::Value* Members::placeOfTree(const Val& tree, std::vector<ir::Value*> leaves, Span span) {
+  const std::vector<std::string> pinned = pinnedLeaves(tree);
+  std::vector<ir::Value*> own;  // those that are where the tree is
+  std::vector<ir::OperandText> written;
+  size_t next = 0;
+  mapLeaves(tree, [&](const Val& leaf, const std::string& path, bool) {
+    if (!leaf.is(Val::Kind::Tensor)) return leaf;
+    if (next >= pinned.size() || pinned[next].empty()) {
+      own.push_back(leaf.tensor);
+      written.push_back({tree.span, path});
+    }
+    ++next;
+    return leaf;
+  });
+  if (own.empty()) own = std::move(leaves);
+  if (own.size() > 1 && context_.body.builder) {
+    const bool quotable = tree.span.valid() && isQuotable(context_.sources, tree.span);
+    const std::string what = quotable ? quote(context_.sources, tree.span) : "this value";
+    context_.at(span, std::move(written));
+    context_.b()
+        .makeTyped(ir::OpKind::OnePlace, own, {}, {{"what", "the parts of " + what}})
+        ->set(ir::kAsksForPlace, true);
+    context_.at(span);
+  }
+  return own[0];
+}
+
 std::optional<Val> Members::memberOfTensor(const Val& base, std::string_view name, Span span) {
   if (name != "shape" && name != "ndim" && name != "size" && name != "dtype" && name != "device" && name != "T") {
     return std::nullopt;
@@ -138,7 +167,7 @@ std::optional<Val> Members::memberOfTensor(const Val& base, std::string_view nam
   if (base.isTree()) {
     std::vector<ir::Value*> leaves;
     if (name != "device" || !leavesOf(base, leaves) || leaves.empty()) return std::nullopt;
-    return Val::ofDevice({"", leaves[0]}, span);
+    return Val::ofDevice({"", placeOfTree(base, std::move(leaves), span)}, span);
   }
   if (!base.is(Val::Kind::Tensor) && !base.isNumber() && !base.is(Val::Kind::Bool) && !base.is(Val::Kind::Array)) {
     return std::nullopt;

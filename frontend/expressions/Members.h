@@ -22,6 +22,9 @@ class Members {
   std::optional<Val> memberOfTensor(const Val& base, std::string_view name, Span span);
 
  private:
+  /// A leaf that is where the tree is; placement checks that there is one such place (E0301).
+  ir::Value* placeOfTree(const Val& tree, std::vector<ir::Value*> leaves, Span span);
+
   Context& context_;
   Names& names_;
   Tensors& tensors_;

@@ -184,6 +184,14 @@ void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
   context_.b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
+void PlacingOps::checkOperands(std::vector<ir::Value*> operands, std::vector<ir::OperandText> texts,
+                               std::string_view builtin, Span span) {
+  if (operands.size() < 2) return;
+  context_.at(span, std::move(texts));
+  context_.b().makeTyped(OpKind::OnePlace, operands, {}, {{"what", "operands of `" + std::string(builtin) + "`"}});
+  context_.at(span);
+}
+
 Val PlacingOps::checkPins(const Val& v, const Pins& pins, const PartName& what, Span span) {
   if (v.poison() || !pins.any()) return v;
   if (!pins.named()) {

@@ -184,6 +184,10 @@ class Reporter {
   /// E0303: a value, or the leaves of one, must be on `expected`; `message` says what wants it.
   Diagnostic wrongPlace(const ir::Op& op, std::string message, const std::vector<Operand>& leaves,
                         const std::string& expected) const;
+  /// For the `.device` of a value whose parts are on several.
+  Help partHelp(const ir::Op& op, const std::vector<Operand>& parts) const;
+  /// E0405: what `backward` of a `custom_vjp` gives comes back by `op`, on another device than its argument's.
+  Diagnostic ruleApart(const ir::Op& op, const std::string& actual, const std::string& expected) const;
   /// E0304
   Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
 

@@ -1,6 +1,8 @@
 // Placement of what the source says of devices: annotations, moves, checks, comparisons (P1 to P4).
 #include <algorithm>
 
+#include "ir/CallAttributes.h"
+#include "ir/PlaceAttributes.h"
 #include "passes/place/PlaceInfer.h"
 
 namespace tenc::passes::placing {
@@ -81,6 +83,11 @@ void Inference::to(Op& op) {
   }
   std::string now = placeOf(v);
   bool stays = now == device || (mixes(v->type) && device == kHost && v->type.shape.empty());
+  const bool ofRule = op.hasAttr(ir::kRuleGradient) && !mixes(v->type) && !mixes(op.operand(1)->type);
+  if (!stays && ofRule) {
+    fail(op, report_.ruleApart(op, now, device));
+    return poison(op);
+  }
   if (!stays) {
     need(op, 0, device, cause);
     in_.needs[&op][0].gradient = op.boolAttr("gradient");
@@ -157,7 +164,9 @@ void Inference::onePlace(Op& op) {
     all.push_back({v, std::move(device), i});
   }
   if (!apart) return;
-  fail(op, report_.apart(op, op.stringAttr("what") + " are on different devices", all));
+  Diagnostic d = report_.apart(op, op.stringAttr("what") + " are on different devices", all);
+  if (op.hasAttr(ir::kAsksForPlace)) d.helps = {report_.partHelp(op, all)};
+  fail(op, std::move(d));
   for (const Reporter::Operand& o : all) {
     apart_[o.value].push_back(&op);
     // A leaf without a name of its own is used by way of the struct or list alone.

@@ -2,6 +2,7 @@
 // creation, move or argument that put it there, and the mended line with its cost.
 #include <algorithm>
 
+#include "ir/CallAttributes.h"
 #include "passes/place/Place.h"
 
 namespace tenc::passes::placing {
@@ -97,6 +98,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
 void Reporter::callChain(Diagnostic& d) const {
   for (const Instance* in = &instance_; in && in->call; in = in->caller) {
     const std::string& signature = in->func->signature.empty() ? in->func->source : in->func->signature;
+    if (signature.empty()) continue;  // of a transform, which is no call of the program's
     d.notes.push_back({shared_.module.span(in->call->loc), "in this call of `" + signature + "`"});
   }
 }
@@ -276,6 +278,49 @@ Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std
   ownDeviceHelp(d, moves, expected);
   callChain(d);
   return d;
+}
+
+namespace {
+/// The `backward` whose call gives what `op` moves, behind functions that a transform has made of it.
+const ir::Func* ruleBehind(const ir::Func& f) {
+  for (const auto& op : f.body->ops) {
+    if (op->hasAttr(ir::kRuleBackward)) return f.module->find(op->stringAttr(ir::kRuleBackward));
+  }
+  return nullptr;
+}
+}  // namespace
+
+Diagnostic Reporter::ruleApart(const ir::Op& op, const std::string& actual, const std::string& expected) const {
+  Diagnostic d{};
+  d.code = Code::E0405;
+  d.message = "`backward` gives a gradient on " + actual + " of an argument on " + expected;
+  d.span = spanOf(op);
+  const ir::Op* call = op.operand(0)->op;
+  const bool known = call && call->kind == ir::OpKind::Call;
+  const ir::Func* linear = known ? op.func()->module->find(call->stringAttr("callee")) : nullptr;
+  const ir::Func* backward = linear ? ruleBehind(*linear) : nullptr;
+  if (backward && backward->span.valid()) {
+    d.span = backward->span;
+    d.notes.push_back({spanOf(op), "its gradient is taken here"});
+  }
+  d.helps.push_back({"a gradient lives where its argument does: move it in `backward`, with `.to(" + expected +
+                         ")`, or to the device of what `forward` has saved",
+                     {}});
+  callChain(d);
+  return d;
+}
+
+Help Reporter::partHelp(const ir::Op& op, const std::vector<Operand>& parts) const {
+  std::string names;
+  std::vector<std::string> devices;
+  for (const Operand& o : parts) {
+    if (std::find(devices.begin(), devices.end(), o.device) != devices.end()) continue;
+    devices.push_back(o.device);
+    const std::string name = useOf(op, o.value, o.number).name;
+    if (name.empty()) return {"ask for the device of one of them", {}};
+    names += (names.empty() ? "" : " or ") + name.substr(0, name.size() - 1) + ".device`";
+  }
+  return {"ask for the device of one of them: " + names, {}};
 }
 
 Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const {
