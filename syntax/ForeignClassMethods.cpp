@@ -204,7 +204,7 @@ class Writer {
         }
         const std::string index = text.substr(open + 1, close - open - 1);
         const bool element =
-            listed(index).size() == dims && index.find_first_of(":") == index.npos && index.find("...") == index.npos;
+            listed(index).size() == dims && index.find(':') == index.npos && index.find("...") == index.npos;
         if (element) text.replace(at, close + 1 - at, "0");
         at += element ? 1 : read.size();
       }

@@ -80,7 +80,9 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
   if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) {
     const std::string& name = call.args[0]->args[0]->text;
     const ast::File* file = context_.frame().unit->file;
-    return file && aliasRead(*file, name, call.span) ? "" : name;
+    const Libraries libraries = file ? librariesOf(*file) : Libraries();
+    const bool shares = libraries.numpy || libraries.torch;  // where `y = x` is another name
+    return shares && aliasRead(*file, name, call.span) ? "" : name;
   }
   if (!value.is(Val::Kind::Tuple) || value.elems.empty()) return "";
   // `optim.step(state, m, g)` gives a new m and a new state.

@@ -476,7 +476,7 @@ PythonValue PythonFlow::evalMember(const ast::Expr& e) {
 }
 
 PythonValue PythonFlow::evalIndex(const ast::Expr& e) {
-  const PythonValue base = eval(*e.args[0]);
+  PythonValue base = eval(*e.args[0]);
   size_t parts = 0;
   bool numbers = true;
   for (const ast::Subscript& s : e.subscripts) {

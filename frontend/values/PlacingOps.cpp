@@ -184,7 +184,7 @@ void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
   context_.b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
-void PlacingOps::checkOperands(std::vector<ir::Value*> operands, std::vector<ir::OperandText> texts,
+void PlacingOps::checkOperands(const std::vector<ir::Value*>& operands, std::vector<ir::OperandText> texts,
                                std::string_view builtin, Span span) {
   if (operands.size() < 2) return;
   context_.at(span, std::move(texts));

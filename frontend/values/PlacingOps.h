@@ -41,8 +41,8 @@ class PlacingOps {
   /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
   void checkOnePlace(const Val& tree, std::string what, Span span);
   /// The same of operands of the built-in called at `span` that no op has together (P2), written at `texts`.
-  void checkOperands(std::vector<ir::Value*> operands, std::vector<ir::OperandText> texts, std::string_view builtin,
-                     Span span);
+  void checkOperands(const std::vector<ir::Value*>& operands, std::vector<ir::OperandText> texts,
+                     std::string_view builtin, Span span);
   /// `value`, whose leaves must live where those of `old` do; `variable`: the name of the one that keeps its place, ""
   /// for what a loop of a built-in carries; `declared`: its written type, which may name devices.
   Val placedAs(const Val& value, const Val& old, const std::string& variable = "", const Ty* declared = nullptr);
