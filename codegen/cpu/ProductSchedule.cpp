@@ -191,7 +191,7 @@ std::optional<InterleavedProduct> interleavedProduct(const Kernel& kernel, const
   InterleavedProduct s;
   s.lanes = lanesOf(p, workers);
   while (s.dim < p.batch.size() && !ir::areInterleaved(p.batch[s.dim], p.a.batch[s.dim], p.b.batch[s.dim])) ++s.dim;
-  if (s.dim == p.batch.size()) return std::nullopt;
+  if (s.dim == p.batch.size() || p.batch[s.dim] < s.lanes) return std::nullopt;
   s.vectors = (p.batch[s.dim] + s.lanes - 1) / s.lanes;
   const bool wide = workers.vectors.registerBytes == 64;  // 32 registers
   s.rows = Blocks::of(p.m, 4);

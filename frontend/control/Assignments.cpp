@@ -261,8 +261,8 @@ std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const a
   if (!file || binding.span.file != file->source) return std::nullopt;
   const ast::Name bound{name.text, binding.span};
   const Val& v = binding.value;
-  const int64_t rank =
-      v.is(Val::Kind::Tensor) ? static_cast<int64_t>(v.tensor->type.rank()) : 1;  // a list holds others
+  int64_t rank = v.poison() ? -1 : 1;  // a list holds others
+  if (v.is(Val::Kind::Tensor)) rank = static_cast<int64_t>(v.tensor->type.rank());
   // In the script itself, which runs once: a function may be called with arrays elsewhere.
   const auto isNumber = [&](const ast::Expr& e) {
     const Binding* index = context_.frame().fn || e.kind != ast::Expr::Kind::Name ? nullptr : scopes_.find(e.span);
