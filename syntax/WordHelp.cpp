@@ -211,6 +211,7 @@ class WordHelper : private WordView {
         if (content - line >= deeper && (content == at.begin || text[content] == '#'))
           edits.push_back({position(line, line + deeper), ""});
       }
+      if (first && open == 0 && isCut(n, own, end)) cutGradient(n, edits);
       if (first && column == own + deeper && open == 0 && !mark.empty() && beginsMarked(behindWord(n - 1), n)) {
         if (textOf(n) == "with") return std::nullopt;  // which is mended before this one
         markStatement(n, mark, edits);
@@ -219,6 +220,36 @@ class WordHelper : private WordView {
       behind = lineEnd(at.end);
     }
     return edits;
+  }
+  /// Whether a statement binds a value in a block without gradients, and a gradient is taken behind the block, or in
+  /// another trip of a loop around it.
+  bool isCut(ssize_t n, size_t own, size_t end) const {
+    constexpr std::string_view kWithout[] = {"no_grad", "inference_mode", "set_grad_enabled"};
+    bool without = false;
+    for (ssize_t k = 1; behindWord(k) && !is(k, T::COLON) && !is(k, T::NL); ++k)
+      without = without || std::ranges::find(kWithout, textOf(k)) != std::end(kWithout);
+    const std::string_view text = p_.reporter.text();
+    const size_t from = own > 0 ? 0 : std::min(end, text.size());
+    const bool taken = text.find(".backward(", from) != text.npos || text.find(".grad(", from) != text.npos;
+    return without && taken && valueOf(n) > 0;
+  }
+  /// Where the value of an assignment with `=` begins, as `behindWord` counts; 0 for another statement.
+  ssize_t valueOf(ssize_t n) const {
+    for (int open = 0; behindWord(n) && (open > 0 || (!is(n, T::NL) && !is(n, T::COLON))); ++n) {
+      if (open == 0 && is(n, T::ASSIGN)) return n + 1;
+      open += bracket(n);
+    }
+    return 0;
+  }
+  void cutGradient(ssize_t n, std::vector<Edit>& edits) const {
+    const ssize_t value = valueOf(n);
+    ssize_t end = value;
+    for (int open = 0; behindWord(end) && (open > 0 || (!is(end, T::NL) && !is(end, T::SEMI))); ++end)
+      open += bracket(end);
+    if (!behindWord(value) || end == value) return;
+    const size_t first = span(*behindWord(value)).begin, last = span(*behindWord(end - 1)).end;
+    edits.push_back({position(first, first), "stop_gradient("});
+    edits.push_back({position(last, last), ")"});
   }
   bool beginsMarked(const Token* before, ssize_t n) const {
     static constexpr std::string_view kOthers[] = {"else",  "elif",     "except", "finally",

@@ -244,6 +244,28 @@ std::optional<Trips> tripsOf(Context& context, const ast::File& file, const ast:
 }
 }  // namespace
 
+namespace {
+/// Whether what a loop appends to is read before the loop is over, otherwise than by an index from the front: it has
+/// fewer elements there.
+bool isReadBeforeFull(const ast::File& file, const ast::Expr& list, const ast::Stmt& made, const ast::Stmt& loop) {
+  std::set<const ast::Expr*> fromFront;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool element = e.kind == ExprKind::Index && e.subscripts.size() == 1 && e.subscripts[0].index &&
+                         e.subscripts[0].kind == ast::Subscript::Kind::Index &&
+                         e.subscripts[0].index->kind != ExprKind::Unary;
+    if (element) fromFront.insert(e.args[0].get());
+    const bool before = e.span.begin >= made.span.end && e.span.begin < loop.span.end;
+    found =
+        found || (before && &e != &list && e.kind == ExprKind::Name && e.text == list.text && !fromFront.contains(&e));
+    return !found;
+  };
+  visitAround(file, loop.span, visitor);
+  return found;
+}
+}  // namespace
+
 std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value) {
   const ast::File* file = fileOf(context);
   const ast::Expr& list = *call.args[0]->args[0];
@@ -271,7 +293,7 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
     return true;
   };
   visitor.visit(*file);
-  if (!trips || !together || appends != 1) return std::nullopt;
+  if (!trips || !together || appends != 1 || isReadBeforeFull(*file, list, *made, *loop)) return std::nullopt;
   // What a list holds changes with the array that was appended; an element does not.
   const NameSet held = holdsArray(value) ? namesShared(*file, element) : NameSet();
   const auto changes = [&](const std::string& n) { return isChangedInPlace(*file, n, call.span); };

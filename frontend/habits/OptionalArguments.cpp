@@ -1,6 +1,7 @@
 #include "frontend/habits/OptionalArguments.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ class Optional {
       return true;
     };
     visitor.visit(fn_);
+    TreeVisitor given;
+    given.onExpression = [&](const ast::Expr& e) {
+      passedOn(e);
+      return true;
+    };
+    given.visit(fn_);
     TreeVisitor calls;
     calls.onExpression = [&](const ast::Expr& e) {
       call(e);
@@ -67,6 +74,7 @@ class Optional {
     if (!isNone && !isSome) return;
     const bool assigns = s.kind == StmtKind::Assign && s.op == "=" && isNamed(*s.target, name_);
     if (assigns) {
+      setFrom_ = std::min(setFrom_, s.span.end);
       edits_.push_back({s.target->span, keyword(s) + name_});
       return;
     }
@@ -75,6 +83,7 @@ class Optional {
                                 : nullptr;
     const bool sets = only && only->kind == StmtKind::Assign && isNamed(*only->target, name_) && only->op == "=";
     if (s.kind == StmtKind::Expr && isNone && sets) {
+      setFrom_ = std::min(setFrom_, s.span.end);
       const std::string value = "if " + name_ + ".size == 0 { " + text(only->value->span) + " } else { " + name_ + " }";
       edits_.push_back({s.span, keyword(s, only) + name_ + " = " + value});
       return;
@@ -108,6 +117,29 @@ class Optional {
     return copy && others ? "var " : "let ";  // what changes it otherwise is looked at as a change of an argument
   }
 
+  /// `x.sum(axis=axis)`: None and an empty tuple are two things to a function of a library. Where the parameter was
+  /// asked for, or has got another value, it is given; and functions of the script ask themselves.
+  void passedOn(const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return;
+    const bool own = std::ranges::any_of(file_.statements, [&](const ast::StmtPtr& s) {
+      return s && s->kind == StmtKind::Fn && s->name.text == e.args[0]->text;
+    });
+    for (const ast::Argument& a : e.arguments) {
+      if (own || !a.value || !isNamed(*a.value, name_) || a.value->span.begin >= setFrom_) continue;
+      known_ = known_ && expressionAround(file_, a.value->span, [&](const ast::Expr& x) {
+                 if (x.kind != ExprKind::If || !holds(fn_.span, x.span)) return false;
+                 bool asked = false;
+                 TreeVisitor condition;
+                 condition.onExpression = [&](const ast::Expr& c) {
+                   asked = asked || asks(c, "==") || asks(c, "!=");
+                   return !asked;
+                 };
+                 condition.visit(*x.args[0]);
+                 return asked;
+               });
+    }
+  }
+
   /// `f(x, None)`
   void call(const ast::Expr& e) {
     if (e.kind != ExprKind::Call || e.args[0]->text != fn_.name.text) return;
@@ -120,6 +152,7 @@ class Optional {
   const ast::Stmt& fn_;
   const std::string& name_;
   std::vector<Edit> edits_;
+  uint32_t setFrom_ = std::numeric_limits<uint32_t>::max();  ///< behind it the name always has a value
   bool known_ = true;
 };
 

@@ -200,6 +200,8 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   if (!model) return std::nullopt;
   Step step{among, l, b, u, std::move(*model), optimiser, loss, call};
   step.clears = clearedBy(among, optimiser, step.model);
+  const size_t clears = step.clears ? placeAmong(among, step.clears) : 0;
+  if (b < clears && clears < u) return std::nullopt;  // of nothing
   const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
   if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
   for (size_t i = b + 1; i < u; ++i)
