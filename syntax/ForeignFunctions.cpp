@@ -76,6 +76,7 @@ std::string_view familyOfGenerator(std::string_view maker) {
 bool givesOwnArray(std::string_view function) { return std::ranges::binary_search(kOwnArrays, function); }
 bool givesOneArray(std::string_view function) { return std::ranges::binary_search(kOneArray, function); }
 bool givesSeveralByDim(std::string_view function) { return std::ranges::binary_search(kSeveral, function); }
+bool givesNumbers(std::string_view method) { return method == "item" || method == "tolist"; }
 bool isInPlaceElsewhere(std::string_view method) { return method == "sort"; }
 
 bool givesIndices(std::string_view function) { return std::ranges::binary_search(kIndices, function); }

@@ -28,6 +28,8 @@ bool givesOwnArray(std::string_view function);
 bool givesOneArray(std::string_view function);
 /// A function that gives one value in TL, and in PyTorch several with a dim behind the array.
 bool givesSeveralByDim(std::string_view function);
+/// A method that gives numbers of Python, which no gradient goes through.
+bool givesNumbers(std::string_view method);
 /// A method that changes its array in NumPy, or its list in Python, and gives a new one in TL: `x.sort()`.
 bool isInPlaceElsewhere(std::string_view method);
 /// A function that gives an array which takes a copy of what it indexes, in NumPy and PyTorch.

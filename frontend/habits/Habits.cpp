@@ -45,19 +45,15 @@ namespace tenc::frontend {
 
 namespace {
 using ExprKind = ast::Expr::Kind;
-}  // namespace
 
-namespace {
-/// Whether something calls `backward`, so that what clears gradients says where their sums begin.
-bool isTrained(const ast::File& file) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "backward");
-    return !found;
-  };
-  visitor.visit(file);
-  return found;
+constexpr std::string_view kFrozen =
+    "what is not trained is no argument of the function whose gradient is taken, and not given to the optimiser";
+
+/// `requires_grad_(False)`
+bool turnsOff(const ast::Expr& call) {
+  return std::ranges::any_of(call.arguments, [](const ast::Argument& a) {
+    return a.value && (a.value->text == "False" || (a.value->kind == ExprKind::Bool && !a.value->boolean));
+  });
 }
 }  // namespace
 
@@ -113,6 +109,10 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
   const ast::Stmt* alone = named && named->nothing && file ? placeIn(*file, call.span).statement : nullptr;
   if (alone && named->ofGradients && isTrained(*file)) {  // the step takes it along
     d.help(std::string(named->help));
+    return true;
+  }
+  if (alone && turnsOff(call)) {
+    d.help(std::string(kFrozen));
     return true;
   }
   if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value.get() == &call) {
@@ -302,6 +302,10 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
       context_.error(Code::E0206, member.opSpan,
                      describe(base) + " has no `" + member.text + "` that changes it: values do not change in place");
   const auto mode = trainingMode(*file);
+  if (s->value && s->value->kind == ExprKind::Call && turnsOff(*s->value)) {
+    d.help(std::string(kFrozen));
+    return true;
+  }
   const bool taken = known->ofGradients && isTrained(*file);  // by the step
   d.help(mode ? mode->help : std::string(known->help),
          mode || taken ? std::vector<Edit>() : std::vector<Edit>{syntax::removed(context_.sources, s->span)});

@@ -14,12 +14,14 @@
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/TrainingStep.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignFunctions.h"
 #include "syntax/Tokens.h"
 
 namespace tenc::frontend {
@@ -384,7 +386,10 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
     if (const syntax::FamiliarCall* row = patternOf(written)) {
       if (const std::string own = ownNameIn(row->pattern); !own.empty())
         return TranslatedCall{"", ownNameHelp(own), e.span};
-      return TranslatedCall{*rewritten(written), said, e.span};
+      const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
+      const bool cuts = callee->method && syntax::givesNumbers(callee->name) && s && s->kind != ast::Stmt::Kind::Expr;
+      const std::string text = *rewritten(written);
+      return TranslatedCall{cuts && isTrained(*file) ? "stop_gradient(" + text + ")" : text, said, e.span};
     }
   }
   if (e.args[0]->kind == ExprKind::Name) return std::nullopt;  // a name alone is suggested by its spelling
