@@ -195,6 +195,7 @@ class WordHelper : private WordView {
     const std::string_view text = p_.reporter.text();
     const auto lineEnd = [&](size_t at) { return std::min(text.find('\n', at), text.size()); };
     const size_t end = lastEnd(true);
+    const bool cuts = cutsGradients(own, end);
     size_t behind = lineEnd(wordSpan().begin), deeper = 0;  // the end of the line of the token before
     int open = 0;
     std::vector<Edit> edits;
@@ -211,7 +212,7 @@ class WordHelper : private WordView {
         if (content - line >= deeper && (content == at.begin || text[content] == '#'))
           edits.push_back({position(line, line + deeper), ""});
       }
-      if (first && open == 0 && isCut(n, own, end)) cutGradient(n, edits);
+      if (first && open == 0 && cuts && valueOf(n) > 0) cutGradient(n, edits);
       if (first && column == own + deeper && open == 0 && !mark.empty() && beginsMarked(behindWord(n - 1), n)) {
         if (textOf(n) == "with") return std::nullopt;  // which is mended before this one
         markStatement(n, mark, edits);
@@ -221,17 +222,16 @@ class WordHelper : private WordView {
     }
     return edits;
   }
-  /// Whether a statement binds a value in a block without gradients, and a gradient is taken behind the block, or in
-  /// another trip of a loop around it.
-  bool isCut(ssize_t n, size_t own, size_t end) const {
-    constexpr std::string_view kWithout[] = {"no_grad", "inference_mode", "set_grad_enabled"};
+  /// Whether the block is one without gradients, and a gradient is taken behind it, or in another trip of a loop around
+  /// it: what it binds is cut off there.
+  bool cutsGradients(size_t own, size_t end) const {
     bool without = false;
     for (ssize_t k = 1; behindWord(k) && !is(k, T::COLON) && !is(k, T::NL); ++k)
-      without = without || std::ranges::find(kWithout, textOf(k)) != std::end(kWithout);
+      without = without || textOf(k) == "no_grad" || textOf(k) == "inference_mode" ||
+                (textOf(k) == "set_grad_enabled" && is(k + 1, T::LPAREN) && textOf(k + 2) == "False");
     const std::string_view text = p_.reporter.text();
     const size_t from = own > 0 ? 0 : std::min(end, text.size());
-    const bool taken = text.find(".backward(", from) != text.npos || text.find(".grad(", from) != text.npos;
-    return without && taken && valueOf(n) > 0;
+    return without && (text.find(".backward(", from) != text.npos || text.find(".grad(", from) != text.npos);
   }
   /// Where the value of an assignment with `=` begins, as `behindWord` counts; 0 for another statement.
   ssize_t valueOf(ssize_t n) const {

@@ -231,6 +231,14 @@ bool trainsOtherwise(const ast::File& file) {
   return found;
 }
 
+/// What stands before a part of a line, if that is nothing but blanks.
+std::optional<std::string> blanksBefore(const SourceManager& sources, Span part) {
+  const SourceFile& source = sources.file(part.file);
+  const auto line = static_cast<uint32_t>(source.lineStart(source.position(part.begin).line));
+  std::string before(sources.text({part.file, line, part.begin}));
+  return before.find_first_not_of(" \t") == std::string::npos ? std::optional(std::move(before)) : std::nullopt;
+}
+
 /// Writes what takes the place of a step's statements.
 class Writer {
  public:
@@ -310,12 +318,7 @@ class Writer {
     return text({whole.file, whole.begin, part.begin}) + by + text({whole.file, part.end, whole.end});
   }
   /// The blanks before the loss.
-  std::string margin() const {
-    const Span loss = step_.among[step_.loss]->span;
-    const SourceFile& source = sources_.file(loss.file);
-    const std::string before = text({loss.file, source.lineStart(source.position(loss.begin).line), loss.begin});
-    return before.find_first_not_of(" \t") == std::string::npos ? before : "";
-  }
+  std::string margin() const { return blanksBefore(sources_, step_.among[step_.loss]->span).value_or(""); }
 
   /// Whether the loss is read behind the loop, where its name has ended.
   bool isReadBehind() const {
@@ -493,13 +496,11 @@ std::optional<Help> namedLoss(Context& context, const ast::Expr& backward) {
   const auto isFree = [&](std::string_view n) { return timesNamed(*file, n) == 0; };
   static constexpr std::string_view kNames[] = {"loss", "total_loss", "objective"};
   const auto* const name = std::ranges::find_if(kNames, isFree);
-  const SourceFile& source = context.sources.file(s->span.file);
-  const size_t begin = source.lineStart(source.position(s->span.begin).line);
-  const std::string margin(context.sources.text({s->span.file, static_cast<uint32_t>(begin), s->span.begin}));
-  if (name == std::end(kNames) || margin.find_first_not_of(" \t") != std::string::npos) return std::nullopt;
+  const std::optional<std::string> margin = blanksBefore(context.sources, s->span);
+  if (name == std::end(kNames) || !margin) return std::nullopt;
   return Help{"a gradient is a value, which `value_and_grad` gives: what it is taken of needs a name",
               {{Span{s->span.file, s->span.begin, s->span.begin},
-                "let " + std::string(*name) + " = " + std::string(context.sources.text(of.span)) + "\n" + margin},
+                "let " + std::string(*name) + " = " + std::string(context.sources.text(of.span)) + "\n" + *margin},
                {of.span, std::string(*name)}}};
 }
 
