@@ -241,6 +241,9 @@ constexpr Familiar kNames[] = {
      .calls = {{{.operands = 1, .pattern = "stop_gradient(#1)", .form = kMethod},
                 {.operands = 1, .pattern = "stop_gradient($1)", .form = kFunction}}}},
     {.name = "no_grad", .help = "nothing is differentiated unless `grad` asks for it"},
+    {.name = "set_grad_enabled",
+     .help = "nothing is differentiated unless `grad` asks for it; `stop_gradient(x)` is a value that no gradient goes "
+             "through"},
     {.name = "backward", .help = kGradients},
     {.name = "requires_grad", .help = kGradients, .nothing = true},
     {.name = "requires_grad_", .help = kGradients, .nothing = true, .ofNetwork = true},

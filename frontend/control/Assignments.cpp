@@ -272,6 +272,7 @@ std::optional<OtherMeaning> Assignments::otherIn(const Binding& binding, const a
   };
   if (auto meaning = repeatedUpdate(*file, bound, isNumber)) return meaning;
   if (auto meaning = swappedViews(*file, bound, rank)) return meaning;
+  if (auto meaning = changedWhileWalked(*file, bound)) return meaning;
   return seenByLambda(*file, bound);
 }
 

@@ -155,7 +155,8 @@ Val Expressions::evalUnary(const ast::Expr& e, const Ty* expected) {
     const std::string text(context_.sources.text(number.span));
     const bool compound = number.kind == ExprKind::Binary && !number.grouped;
     auto d = context_.error(Code::E0201, e.span, "`not` needs bools, not " + describe(v));
-    d.help("compare it", {{e.span, (compound ? "(" + text + ")" : text) + " == 0"}});
+    const std::string compared = (compound ? "(" + text + ")" : text) + " == 0";
+    d.help("compare it", {{e.span, e.grouped ? "(" + compared + ")" : compared}});
     return d;
   }
   const std::optional<Ty> hint = dtypeAlone(expected);

@@ -11,6 +11,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/builtins/BuiltinNames.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListLength.h"
 #include "frontend/names/Names.h"
@@ -119,10 +120,11 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     d.help(update->text, update->edits);
   else if (auto part = partOfPair(context_, base, span, name))
     d.help(part->text, part->edits);
-  else if (settled.is(Kind::Tensor) && text == "data")
-    d.help("a tensor is its data", {{Span{span.file, span.begin - 1, span.end}, ""}});
-  else if (settled.is(Kind::Tensor) && foreign && foreign->replacement.empty() && !foreign->help.empty() &&
-           takesOne(text))
+  else if (settled.is(Kind::Tensor) && text == "data") {
+    const Help data = dataOfTensor(context_, span);
+    d.help(data.text, data.edits);
+  } else if (settled.is(Kind::Tensor) && foreign && foreign->replacement.empty() && !foreign->help.empty() &&
+             takesOne(text))
     d.help(std::string(foreign->help));  // `x.grad`
   else if (settled.is(Kind::Tensor) && takesOne(text))
     d.help("`" + text + "` is a function, which is called", {{Span{span.file, span.end, span.end}, "()"}});

@@ -17,6 +17,7 @@
 #include "frontend/habits/BatchedLoops.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Draws.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/JoinedText.h"
 #include "frontend/habits/ListArithmetic.h"

@@ -514,17 +514,6 @@ std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type) 
       {{Span{before.file, before.end, before.end}, fn->generics.empty() ? "[" + variable + "]" : ", " + variable}}};
 }
 
-Help withoutMark(Context& context, const ast::Annotation& mark) {
-  const ast::File* file = fileOf(context);
-  const ast::Stmt* s = file ? placeIn(*file, mark.span).statement : nullptr;
-  const std::string said = "a function needs no mark: every one is compiled";
-  // `@torch.no_grad()`: the parentheses are read as a statement.
-  const bool called =
-      s && s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::Tuple && s->value->args.empty();
-  const Span whole = called ? Span::cover(mark.span, s->span) : mark.span;
-  return Help{said, {syntax::removed(context.sources, whole)}};
-}
-
 std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* fn = file ? placeIn(*file, type.span).statement : nullptr;

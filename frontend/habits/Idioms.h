@@ -52,8 +52,6 @@ std::optional<Help> boundAnew(Context& context, Span statement, Span declared);
 std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type);
 /// `fn f(n: N)`, `fn f(x: T[N])` with the variable among those that the function lists.
 std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type);
-/// `@jax.jit` before a function.
-Help withoutMark(Context& context, const ast::Annotation& mark);
 /// `f32[x.shape[0]]`: the dim that the type of the parameter has there.
 std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type);
 /// A constant of a script that reads its variables, as a `let`; a `let` of literals that functions read, as a constant.

@@ -285,9 +285,79 @@ std::optional<OtherMeaning> swappedViews(const ast::File& file, const ast::Name&
   return found;
 }
 
+namespace {
+
+/// A loop over the elements of one array or list, or of several side by side.
+struct ElementLoop {
+  bool walks = false;   ///< over the elements of the name
+  std::string counter;  ///< of `enumerate`; empty for none
+};
+
+ElementLoop elementLoop(const ast::Stmt& s, const std::string& name) {
+  if (s.kind != StmtKind::For || !s.lo || s.hi) return {};
+  const auto isPartOf = [&](const ast::Expr& e) {
+    const ast::Expr* root = rootOf(e);
+    return root != nullptr && isNamed(*root, name);
+  };
+  if (isPartOf(*s.lo)) return {.walks = true, .counter = ""};
+  const bool called = s.lo->kind == ExprKind::Call && s.lo->args[0]->kind == ExprKind::Name;
+  if (!called || s.lo->arguments.empty()) return {};
+  const std::string& callee = s.lo->args[0]->text;
+  const bool counts = callee == "enumerate";
+  if (!counts && callee != "zip" && callee != "reversed") return {};
+  ElementLoop loop;
+  loop.walks =
+      std::ranges::any_of(s.lo->arguments, [&](const ast::Argument& a) { return a.value && isPartOf(*a.value); });
+  // Counted from 0, and not over a part, whose elements have other places.
+  if (counts && s.lo->arguments.size() == 1 && isNamed(*s.lo->arguments[0].value, name) && s.pattern.isTuple &&
+      !s.pattern.elements.empty())
+    loop.counter = s.pattern.elements[0].name.text;
+  return loop;
+}
+
+}  // namespace
+
+std::optional<OtherMeaning> changedWhileWalked(const ast::File& file, const ast::Name& name) {
+  std::optional<OtherMeaning> found;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const ElementLoop loop = found ? ElementLoop() : elementLoop(s, name.text);
+    if (!loop.walks) return;
+    // The element of this trip has been read.
+    const auto isOfTrip = [&](const ast::Expr& changed) {
+      const ast::Expr* part = &changed;
+      while (part->kind == ExprKind::Index && part->args[0]->kind == ExprKind::Index) part = part->args[0].get();
+      return !loop.counter.empty() && part->kind == ExprKind::Index && part->subscripts[0].index &&
+             isNamed(*part->subscripts[0].index, loop.counter) && !assignedBy(s).contains(loop.counter);
+    };
+    const auto note = [&](const ast::Expr& changed, Span at) {
+      const ast::Expr* root = rootOf(changed);
+      if (root && isNamed(*root, name.text) && !isOfTrip(changed))
+        found = OtherMeaning{
+            at,
+            "a loop takes its elements from what the variable holds when it begins; in Python it sees their changes"};
+    };
+    TreeVisitor body;
+    body.onStatement = [&](const ast::Stmt& b) {
+      const bool rebinds = b.kind == StmtKind::Assign && b.op == "=" && b.target && b.target->kind == ExprKind::Name;
+      if (b.kind != StmtKind::Assign || !b.target || rebinds) return;
+      if (b.target->kind != ExprKind::Tuple) return note(*b.target, b.span);
+      for (const ast::ExprPtr& part : b.target->args)
+        if (part->kind != ExprKind::Name) note(*part, b.span);
+    };
+    body.onExpression = [&](const ast::Expr& e) {
+      if (const ast::Expr* changed = changedByCall(e)) note(*changed, e.span);
+      return true;
+    };
+    body.visit(s);
+  };
+  visitAround(file, name.span, visitor);
+  return found;
+}
+
 bool changesOtherwise(const ast::File& file, const ast::Name& name, int64_t rank) {
   return aliasRead(file, name) || repeatedUpdate(file, name) || seenByLambda(file, name) ||
-         swappedViews(file, name, rank);
+         swappedViews(file, name, rank) || changedWhileWalked(file, name);
 }
 
 }  // namespace tenc::frontend

@@ -36,6 +36,9 @@ std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name&
 /// Of `a[0], a[1] = a[1], a[0]` where these are arrays: the first assignment changes what the second reads. `rank`: of
 /// the variable bound at `name`, less than 0 where it is not known.
 std::optional<OtherMeaning> swappedViews(const ast::File& file, const ast::Name& name, int64_t rank);
+/// Of a change of the variable bound at `name` in a loop over its elements: those that the loop has yet to reach change
+/// with it in Python.
+std::optional<OtherMeaning> changedWhileWalked(const ast::File& file, const ast::Name& name);
 /// Whether the variable bound at `name`, if it is an array, would be changed in another way than in Python.
 bool changesOtherwise(const ast::File& file, const ast::Name& name, int64_t rank = -1);
 

@@ -475,17 +475,6 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   return moved ? Writer(context.sources, *file, *step, *moved).help() : std::nullopt;
 }
 
-bool isTrained(const ast::File& file) {
-  bool found = false;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "backward");
-    return !found;
-  };
-  visitor.visit(file);
-  return found;
-}
-
 std::optional<Help> namedLoss(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, backward.span).statement : nullptr;

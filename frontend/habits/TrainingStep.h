@@ -12,8 +12,6 @@ class Context;
 /// `loss.backward()` with the statements that `loss` is made by and the `opt.step()` behind it; nothing where the
 /// optimiser, its model or the loss are not told by statements of the same block.
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward);
-/// Whether the script takes gradients as PyTorch does.
-bool isTrained(const ast::File& file);
 /// `((w - 3) ** 2).sum().backward()`, a statement, with a name for what it starts from, which a step is made of.
 std::optional<Help> namedLoss(Context& context, const ast::Expr& backward);
 

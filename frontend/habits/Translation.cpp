@@ -9,12 +9,12 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Libraries.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/OwnNames.h"
 #include "frontend/habits/Places.h"
-#include "frontend/habits/TrainingStep.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -387,7 +387,9 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
       if (const std::string own = ownNameIn(row->pattern); !own.empty())
         return TranslatedCall{"", ownNameHelp(own), e.span};
       const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
-      const bool cuts = callee->method && syntax::givesNumbers(callee->name) && s && s->kind != ast::Stmt::Kind::Expr;
+      const bool number = callee->method ? syntax::givesNumbers(callee->name)
+                                         : callee->name == "float" && !isOfLiterals(*e.arguments[0].value);
+      const bool cuts = number && s && s->kind != ast::Stmt::Kind::Expr;
       const std::string text = *rewritten(written);
       return TranslatedCall{cuts && isTrained(*file) ? "stop_gradient(" + text + ")" : text, said, e.span};
     }

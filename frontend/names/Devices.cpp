@@ -11,6 +11,7 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Members.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"

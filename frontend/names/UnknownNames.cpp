@@ -12,6 +12,7 @@
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListArithmetic.h"
