@@ -411,27 +411,35 @@ bool AliasScope::isOfView(const ast::Subscript& s) const {
   });
 }
 
-AliasFile::AliasFile(const ast::File& file, bool variablesShare)
-    : file_(file), unread_(hasUnread(file)), variablesShare_(variablesShare) {
+AliasFile::AliasFile(const ast::File& file, bool variablesShare) : file_(file), variablesShare_(variablesShare) {
   for (const ast::StmtPtr& s : file.statements) {
     if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
     if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);
   }
-  TreeVisitor layers;
-  layers.onStatement = [&](const ast::Stmt& s) {
-    const std::string name = nameBound(s);
-    if (!name.empty() && s.value && passesOperand(*s.value)) passing_.insert(name);
-  };
-  layers.onExpression = [&](const ast::Expr& e) {
-    for (const ast::FieldInit& f : e.fields)
-      if (f.value && passesOperand(*f.value)) passing_.insert("." + f.name.text);
-    return true;
-  };
-  layers.visit(file);
 }
 
-bool AliasFile::passes(const ast::Expr& callee) const {
-  return passing_.contains((callee.kind == ExprKind::Member ? "." : "") + callee.text) || passesOperand(callee);
+bool AliasFile::unread() {
+  if (!unread_) unread_ = hasUnread(file_);
+  return *unread_;
+}
+
+bool AliasFile::passes(const ast::Expr& callee) {
+  if (passesOperand(callee)) return true;
+  if (!passing_) {
+    passing_.emplace();
+    TreeVisitor layers;
+    layers.onStatement = [&](const ast::Stmt& s) {
+      const std::string name = nameBound(s);
+      if (!name.empty() && s.value && passesOperand(*s.value)) passing_->insert(name);
+    };
+    layers.onExpression = [&](const ast::Expr& e) {
+      for (const ast::FieldInit& f : e.fields)
+        if (f.value && passesOperand(*f.value)) passing_->insert("." + f.name.text);
+      return true;
+    };
+    layers.visit(file_);
+  }
+  return passing_->contains((callee.kind == ExprKind::Member ? "." : "") + callee.text);
 }
 
 AliasScope& AliasFile::scopeAt(Span part) {

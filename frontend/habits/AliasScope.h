@@ -94,12 +94,12 @@ class AliasFile {
 
   const ast::File& file() const { return file_; }
   /// There are syntax errors: what stands in loops and functions is not known.
-  bool unread() const { return unread_; }
+  bool unread();
   bool variablesShare() const { return variablesShare_; }
   /// Whether the script declares a class, or a struct, of that name.
   bool isClass(const std::string& name) const { return classes_.contains(name); }
   /// Whether what is called so, a variable or a field, may give what it is called with.
-  bool passes(const ast::Expr& callee) const;
+  bool passes(const ast::Expr& callee);
   AliasScope& scopeAt(Span part);
   const std::vector<const ast::Stmt*>& functions(std::string_view name) const;
   /// The names that a function, or a lambda of the scope, may give; none while it is being found out, as in recursion.
@@ -108,9 +108,12 @@ class AliasFile {
 
  private:
   const ast::File& file_;
-  const bool unread_, variablesShare_;
-  int depth_ = 0;              ///< of functions that are looked through
-  NameSet classes_, passing_;  ///< passing_: fields with a point before
+  const bool variablesShare_;
+  int depth_ = 0;  ///< of functions that are looked through
+  NameSet classes_;
+  // Found out when they are asked for, since each takes a walk over the script.
+  std::optional<bool> unread_;
+  std::optional<NameSet> passing_;  ///< fields with a point before
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;
   std::map<const ast::Stmt*, std::unique_ptr<AliasScope>> scopes_;
   std::map<const void*, NameSet> given_;

@@ -33,9 +33,11 @@ class Callers {
     TreeVisitor visitor;
     visitor.onExpression = [&](const ast::Expr& e) {
       if (found || e.kind != ExprKind::Call || holds(fn.span, e.span)) return true;
+      const std::vector<const ast::Expr*> values = given(e, fn, aliases);
+      if (values.empty()) return true;
       const AliasScope& scope = all_.scopeAt(e.span);
       NameSet passed;
-      for (const ast::Expr* value : given(e, fn, aliases))
+      for (const ast::Expr* value : values)
         for (const std::string& n : value ? scope.sharedBy(*value) : NameSet())
           passed.merge(scope.aliasesOf(n, e.span));
       const ast::Stmt* s = placeIn(all_.file(), e.span).statement;

@@ -46,6 +46,7 @@ bool turns(const ast::Expr& e, const ast::Expr& call) {
 Beside besideOf(const ast::File& file, const ast::Expr& call) {
   Beside found = Beside::Nothing;
   TreeVisitor visitor;
+  visitor.within = call.span;
   visitor.onStatement = [&](const ast::Stmt& s) {
     if (s.kind == StmtKind::Expr && s.value.get() == &call) found = Beside::Statement;
     if (s.kind == StmtKind::For && s.lo && (s.lo.get() == &call || turns(*s.lo, call)) && !s.hi) found = Beside::Range;

@@ -11,7 +11,7 @@ bool holds(Span outer, Span part) {
 
 void TreeVisitor::visit(const ast::File& f) const {
   for (const ast::StmtPtr& s : f.statements)
-    if (s) visit(*s);
+    if (s && (!within.valid() || holds(s->span, within))) visit(*s);
 }
 
 void TreeVisitor::visit(const ast::Block& b) const {
