@@ -115,6 +115,8 @@ constexpr Familiar kNames[] = {
     {.name = "classmethod", .help = kNoMarks},
     {.name = "property", .help = kNoMarks},
     {.name = "dataclass", .help = "the fields of a struct are named where it is built"},
+    {.name = "e", .help = "Euler's number is `exp(1.0)`"},
+    {.name = "tau", .help = "it is `2.0 * pi`"},
     {.name = "none", .help = kNothing},
     {.name = "undefined", .help = kNoNull},
     {.name = "newaxis", .help = "a new dim of an index is written `x[:, new]`", .inSubscript = "new"},

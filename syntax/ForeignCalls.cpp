@@ -57,6 +57,8 @@ std::optional<Given> bound(const ForeignCall& row, std::span<const ForeignArgume
       d = std::find_if(declared.begin(), declared.end(), [&](const Declared& x) { return x.name == a.name; });
       if (d == declared.end())
         d = std::find_if(declared.begin(), declared.end(), [](const Declared& x) { return x.named; });
+      // What PyTorch calls the first operand of nearly all its functions.
+      if (d == declared.end() && a.name == "input" && !declared.empty() && !declared[0].rest) d = declared.begin();
     } else {
       while (next < declared.size() && found.contains(declared[next].name) && !declared[next].rest) ++next;
       d = declared.begin() + static_cast<std::ptrdiff_t>(next);
@@ -215,10 +217,14 @@ bool takesAllParts(std::string_view text, const Given& given) {
 }
 }  // namespace
 
+std::array<std::span<const ForeignCall>, 6> foreignTables() {
+  return {foreignTorchCalls(),  foreignOptionCalls(), foreignNumberCalls(),
+          foreignTensorCalls(), foreignLayerCalls(),  foreignFormulas()};
+}
+
 std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
   std::vector<const ForeignCall*> rows;
-  for (const auto all :
-       {foreignOptionCalls(), foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignFormulas()})
+  for (const auto all : foreignTables())
     for (const ForeignCall& r : all)
       if (r.name() == name) rows.push_back(&r);
   return rows;

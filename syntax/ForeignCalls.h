@@ -1,6 +1,7 @@
 // Whole calls of other libraries and what TL writes in their place, as texts: `nn.Softmax(dim=1)` is
 // `|x| softmax(x, axis: 1)`. Read only where there is an error; nothing is accepted that TL does not have.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -81,5 +82,8 @@ std::span<const ForeignCall> foreignTensorCalls();
 std::span<const ForeignCall> foreignLayerCalls();
 std::span<const ForeignCall> foreignOptionCalls();
 std::span<const ForeignCall> foreignFormulas();
+std::span<const ForeignCall> foreignTorchCalls();
+/// All of these tables, in the order in which the rows of a name are tried.
+std::array<std::span<const ForeignCall>, 6> foreignTables();
 
 }  // namespace tenc::syntax

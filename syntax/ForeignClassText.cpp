@@ -96,10 +96,8 @@ class Writer {
     };
     const auto words = keywords();
     if (std::ranges::find(words, name) != words.end() || std::ranges::any_of(familiarNames(), names)) return true;
-    return std::ranges::any_of(
-        std::initializer_list<std::span<const ForeignCall>>{
-            foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignOptionCalls(), foreignFormulas()},
-        [&](std::span<const ForeignCall> rows) { return std::ranges::any_of(rows, writes); });
+    return std::ranges::any_of(foreignTables(),
+                               [&](std::span<const ForeignCall> rows) { return std::ranges::any_of(rows, writes); });
   }
 
   std::string methods() const {

@@ -88,8 +88,7 @@ bool readsArrays(std::string_view function) { return std::ranges::binary_search(
 namespace {
 std::set<std::string, std::less<>> namesOfForm(ForeignCall::Form library) {
   std::set<std::string, std::less<>> found;
-  for (const auto rows :
-       {foreignOptionCalls(), foreignNumberCalls(), foreignTensorCalls(), foreignLayerCalls(), foreignFormulas()})
+  for (const auto rows : foreignTables())
     for (const ForeignCall& row : rows) {
       std::string_view name = row.name();
       if (name.starts_with("torch.")) name.remove_prefix(6);

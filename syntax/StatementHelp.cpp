@@ -215,6 +215,10 @@ class StatementHelper : private SyntaxView {
       if (!t || t->getType() == T::NL) break;
       add(list, t);
     }
+    const size_t begin = list.empty() ? 0 : list.front().begin, end = list.empty() ? 0 : list.back().end;
+    for (const Span& s : p_.reporter.unread())
+      if (begin <= s.begin && s.end <= end) list.push_back({T::BAD_CHAR, s.begin, s.end});
+    std::ranges::sort(list, {}, &Piece::begin);
     return list;
   }
   void add(std::vector<Piece>& list, const Token* t) const {

@@ -52,6 +52,9 @@ class SyntaxReporter {
   /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
   void loseBlock() { blockLost_ = true; }
   bool blockLost() const { return blockLost_; }
+  /// Notes a character that no token of TL starts with, and that the parser does not see.
+  void noteUnread(Span s) { unread_.push_back(s); }
+  const std::vector<Span>& unread() const { return unread_; }
   /// Notes a word of another language.
   void noteForeign() { foreign_ = true; }
   bool hasForeign() const { return foreign_; }
@@ -66,7 +69,7 @@ class SyntaxReporter {
   Diagnostics& diags_;
   bool blockLost_ = false, foreign_ = false;
   std::set<std::string, std::less<>> renamed_;
-  std::vector<Span> leftOpen_, mended_;
+  std::vector<Span> leftOpen_, mended_, unread_;
   std::vector<size_t> problems_;  ///< sorted byte offsets
 };
 

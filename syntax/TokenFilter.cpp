@@ -201,6 +201,7 @@ void TokenFilter::take(TokenPtr t) {
       break;
     }
     case T::BAD_CHAR:
+      reporter_.noteUnread(reporter_.span(*t));
       reportBadCharacter(reporter_, reporter_.span(*t),
                          operators_ && foreignCharacters_++ < kMostMended ? &*operators_ : nullptr);
       return;

@@ -448,6 +448,9 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(std::string(known->help), {{whole, std::string(known->inSubscript)}});
   else if (isOwnName(name, context_, scopes_))
     d.help(ownNameHelp(name));
+  else if (isOfScript(name, context_, scopes_))
+    d.help(known && !known->help.empty() ? std::string(known->help)
+                                         : "`" + name + "` of this script is another one: call it something else");
   else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
   else if (known && !known->layer && layer && !known->help.empty())

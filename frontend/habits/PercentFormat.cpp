@@ -34,15 +34,25 @@ std::optional<std::string> holeFormat(const Conversion& c) {
   return digits.empty() ? "" : ":>" + digits;
 }
 
-/// The texts of the values, if they are written beside the format and may stand in a hole.
-std::optional<std::vector<std::string_view>> textsOf(const SourceManager& sources, const Val& values) {
-  std::vector<std::string_view> texts;
+/// A value of the format, as it is written.
+struct Written {
+  std::string_view text;
+  bool whole = false;  ///< an integer
+};
+
+bool isWhole(const Val& v) {
+  return v.is(Val::Kind::Int) || (v.is(Val::Kind::Tensor) && ir::isInt(v.tensor->type.dtype));
+}
+
+/// The values, if they are written beside the format and may stand in a hole.
+std::optional<std::vector<Written>> writtenValues(const SourceManager& sources, const Val& values) {
+  std::vector<Written> texts;
   const auto add = [&](const Val& v) {
     if (!v.span.valid() || v.span.file != values.span.file || v.span.begin < values.span.begin ||
         v.span.end > values.span.end)
       return false;
     const std::string_view text = sources.text(v.span);
-    texts.push_back(text);
+    texts.push_back({text, isWhole(v)});
     return syntax::asHole(text, "").has_value();
   };
   if (!values.is(Val::Kind::Tuple)) return add(values) ? std::optional(texts) : std::nullopt;
@@ -55,7 +65,7 @@ std::optional<std::string> withBraces(const SourceManager& sources, const Val& f
   if (!format.is(Val::Kind::String) || !format.span.valid() || format.span.file != values.span.file)
     return std::nullopt;
   const std::string_view text = sources.text(format.span);
-  const auto given = textsOf(sources, values);
+  const auto given = writtenValues(sources, values);
   // Between the two stands the sign, and no parenthesis that one of them lies in.
   const std::string_view sign = sources.text({format.span.file, format.span.end, values.span.begin});
   if (!given || text.size() < 2 || text[0] != '"' || text.find_first_of("{}") != std::string_view::npos ||
@@ -77,7 +87,10 @@ std::optional<std::string> withBraces(const SourceManager& sources, const Val& f
     const auto conversion = conversionAt(rest);
     const auto hole = conversion ? holeFormat(*conversion) : std::nullopt;
     if (!hole || used == given->size()) return std::nullopt;
-    const auto value = syntax::asHole((*given)[used++], *hole);
+    const Written& of = (*given)[used++];
+    // `%d` cuts off what is behind the point.
+    const bool cuts = std::string_view("di").find(conversion->kind) != std::string_view::npos && !of.whole;
+    const auto value = syntax::asHole(cuts ? "i64(" + std::string(of.text) + ")" : std::string(of.text), *hole);
     if (!value) return std::nullopt;
     made += *value;
     i += conversion->text.size();

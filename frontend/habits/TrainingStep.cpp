@@ -110,6 +110,22 @@ bool setsVariable(const ast::Stmt& s) {
 NameSet given(const ast::Stmt& s) { return setsVariable(s) ? assignedBy(s) : boundBy(s); }
 NameSet readFor(const ast::Stmt& s) { return setsVariable(s) ? namesRead(*s.value) : namesRead(s); }
 
+/// The names whose values a statement, or those in it, bind, assign or change by a call: `xs.append(net(x))`.
+NameSet changedBy(const ast::Stmt& s, const Model& model) {
+  NameSet names = assignedBy(s);
+  names.merge(boundBy(s));
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& part) {
+    const bool calls = part.kind == StmtKind::Expr && part.value && part.value->kind == ExprKind::Call;
+    const ast::Expr* root =
+        calls && part.value->args[0]->kind == ExprKind::Member ? rootOf(*part.value->args[0]) : nullptr;
+    const bool sets = root != nullptr && std::ranges::find(model.names, root->text) != model.names.end();
+    if (root != nullptr && !sets) names.insert(root->text);  // `net.train()` changes no value
+  };
+  visitor.visit(s);
+  return names;
+}
+
 /// One step, as its statements stand in a block.
 struct Step {
   const Statements& among;
@@ -129,10 +145,12 @@ struct Step {
     for (size_t i = 0; i < loss; ++i) {
       if (!among[i]) return std::nullopt;
       const ast::Stmt& s = *among[i];
-      if (!meet(namesRead(s), tainted) || s.kind == StmtKind::Expr || isUpdate(s, optimiser)) continue;
+      if (!meet(namesRead(s), tainted) || isUpdate(s, optimiser)) continue;
       const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple);
       if (!declares && !setsVariable(s)) {
-        changed.merge(assignedBy(s));
+        NameSet names = changedBy(s, model);
+        tainted.insert(names.begin(), names.end());
+        changed.merge(names);
         continue;
       }
       tainted.merge(given(s));
@@ -176,6 +194,35 @@ bool addsUp(const Statements& among, size_t u) {
   return several > 1;
 }
 
+/// Whether a statement, or one in it, takes gradients.
+bool takesGradients(const ast::Stmt& s) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool called = e.kind == ExprKind::Call;
+    const bool made = called && e.args[0]->kind == ExprKind::Name && e.args[0]->text == "value_and_grad";  // by an edit
+    found = found || made || (called && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "backward");
+    return !found;
+  };
+  visitor.visit(s);
+  return found;
+}
+
+/// Whether gradients of another loss are left in the model where it is stepped: one that depends on it is
+/// differentiated after they were cleared, which in a loop may be in the trip before.
+bool hasOtherGradients(const Statements& among, const Model& model, size_t backward, size_t update, size_t clears) {
+  const auto isBetween = [&](size_t i) {
+    return clears < update ? clears < i && i < update : i < update || clears < i;
+  };
+  NameSet tainted(model.names.begin(), model.names.end());
+  for (size_t i = 0; i < among.size(); ++i) {
+    if (!among[i] || !meet(namesRead(*among[i]), tainted)) continue;
+    if (i != backward && takesGradients(*among[i]) && isBetween(i)) return true;
+    tainted.merge(changedBy(*among[i], model));
+  }
+  return false;
+}
+
 std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   const StatementPlace at = placeIn(file, backward.span);
   if (!at.statement || !at.among || calledAlone(*at.statement, "backward") != &backward || !backward.arguments.empty())
@@ -202,6 +249,7 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   step.clears = clearedBy(among, optimiser, step.model);
   const size_t clears = step.clears ? placeAmong(among, step.clears) : 0;
   if (b < clears && clears < u) return std::nullopt;  // of nothing
+  if (step.clears && hasOtherGradients(among, step.model, b, u, clears)) return std::nullopt;
   const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
   if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
   for (size_t i = b + 1; i < u; ++i)

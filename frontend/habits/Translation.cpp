@@ -125,10 +125,13 @@ std::string Translation::nameOf(std::string_view foreign) const {
   return known->keyword || scopes_.nameExists(known->replacement) ? std::string(known->replacement) : "";
 }
 
-bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
-  if (builtinRow(name) == nullptr && !builtinConstant(name, {})) return false;
+bool isOfScript(const std::string& name, Context& context, Scopes& scopes) {
   return scopes.named(name) != nullptr || context.frame().undeclared.contains(name) ||
          context.frame().unit->functions.contains(name);
+}
+
+bool isOwnName(const std::string& name, Context& context, Scopes& scopes) {
+  return (builtinRow(name) != nullptr || builtinConstant(name, {})) && isOfScript(name, context, scopes);
 }
 
 std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee) const {
@@ -398,7 +401,7 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   const std::string name = nameOf(callee->name);
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
-  if (isOwnName(name, context_, scopes_)) return TranslatedCall{"", ownNameHelp(name), e.span};
+  if (isOfScript(name, context_, scopes_)) return TranslatedCall{"", ownNameHelp(name), e.span};
   return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
 }
 
@@ -486,7 +489,7 @@ std::string Translation::translate(const ast::Expr& e) {
   }
   // `torch.std`, given on, stays until it is made a lambda.
   if (e.kind == ExprKind::Member && hasForeignPrefix(e, scopes_) && !hasOtherMeaning(rootOfMember(e), e.text)) {
-    if (const std::string name = nameOf(e.text); !name.empty() && !isOwnName(name, context_, scopes_)) return name;
+    if (const std::string name = nameOf(e.text); !name.empty() && !isOfScript(name, context_, scopes_)) return name;
   }
   if (e.kind == ExprKind::Name && !scopes_.nameExists(e.text)) {
     if (const std::string name = nameOf(e.text); !name.empty() && !isAssigned(e.text)) return name;

@@ -104,6 +104,8 @@ class Translation {
 
 /// Whether the script has a name of its own for what TL calls so.
 bool isOwnName(const std::string& name, Context& context, Scopes& scopes);
+/// Whether the script gives the name to something else than TL and its modules do.
+bool isOfScript(const std::string& name, Context& context, Scopes& scopes);
 /// `torch.nn`, `np`: whether a name of another library's module stands at the root of the member.
 bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes);
 /// Whether TL has another meaning for what a library calls so, or another order of its options.
