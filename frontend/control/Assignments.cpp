@@ -145,7 +145,10 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
   const ast::Expr* root = nullptr;
   const Outcome variable = variableOf(target, s.op == "=", root, value);
   if (variable.isDropped() || !root) return variable;
-  if (value.poison()) return Outcome::dropped(context_.lost());  // keeps its old value: one error is enough
+  if (value.poison()) {  // keeps its old value: one error is enough
+    if (s.op == "=" && root == &target) context_.frame().unsettled.insert(root->text);
+    return Outcome::dropped(context_.lost());
+  }
   const std::optional<Place> place = placeOf(target, *root, false);
   return place ? store(*place, target, value, s) : Outcome::dropped(context_.lost());
 }
@@ -466,7 +469,10 @@ void Assignments::setVar(Binding& binding, const std::string& name, Val value, S
     who.inRegion = context_.body.regionDepth > binding.regionDepth;
     value = unifier_.fit(typeOf(old), value, who);
   }
-  if (value.poison()) return;
+  if (value.poison()) {
+    context_.frame().unsettled.insert(name);
+    return;
+  }
   context_.at(span, {{written, ""}, {binding.start, ""}});
   binding.value = placing_.placedAs(value, old, name, binding.declared.get());
 }

@@ -15,6 +15,7 @@
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/habits/WiderNumbers.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
@@ -78,6 +79,48 @@ std::vector<Edit> cutOff(Context& context, const Val& variable, const Val& value
   return {{Span{value.span.file, value.span.begin, value.span.begin}, name + "("},
           {Span{value.span.file, value.span.end, value.span.end}, ")"}};
 }
+}  // namespace
+
+namespace {
+
+/// Whether the expression reads a variable whose type may become another one.
+bool mayChange(Context& context, Span expression) {
+  const auto& unsettled = context.frame().unsettled;
+  const ast::File* file = unsettled.empty() ? nullptr : context.frame().unit->file;
+  const ast::Expr* e =
+      file && expression.valid() && expression.file == file->source ? expressionAt(*file, expression) : nullptr;
+  return e && std::ranges::any_of(namesRead(*e), [&](const std::string& n) { return unsettled.contains(n); });
+}
+
+struct IntegerOperand {
+  DType dtype;
+  Span span;
+};
+/// Offers what holds the integers of both operands, as in NumPy and PyTorch.
+void widen(Diagnostics::Builder& d, const IntegerOperand& a, const IntegerOperand& b) {
+  const size_t most = std::max(ir::byteSize(a.dtype), ir::byteSize(b.dtype));
+  const IntegerOperand& wider = ir::byteSize(a.dtype) < ir::byteSize(b.dtype) ? b : a;
+  DType both = wider.dtype;
+  if (ir::isSigned(a.dtype) != ir::isSigned(b.dtype)) {
+    // One more bit than the unsigned one has.
+    const size_t bytes = ir::isSigned(wider.dtype) && ir::byteSize(a.dtype) != ir::byteSize(b.dtype) ? most : 2 * most;
+    const auto named = ir::dtypeNamed("i" + std::to_string(8 * bytes));
+    if (!named) {
+      d.help("there is no implicit conversion, and no dtype holds the integers of both");
+      return;
+    }
+    both = *named;
+  }
+  const std::string name(ir::name(both));
+  std::vector<Edit> edits;
+  for (const IntegerOperand& o : {a, b}) {
+    if (o.dtype == both) continue;
+    edits.push_back({Span{o.span.file, o.span.begin, o.span.begin}, name + "("});
+    edits.push_back({Span{o.span.file, o.span.end, o.span.end}, ")"});
+  }
+  d.help("there is no implicit conversion: write `" + name + "(...)`", std::move(edits));
+}
+
 }  // namespace
 
 std::optional<DType> commonDType(Context& context, const std::vector<Val>& operands, Span span,
@@ -153,12 +196,20 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       for (const Val& o : operands) {
         if (o.span.valid()) d.label(o.span, describe(o));
       }
+      if (mayChange(context, v.span) || mayChange(context, decides->span)) {
+        d.help("there is no implicit conversion: a dtype converts, `f32(x)`");
+        return std::nullopt;
+      }
       const bool toFloat = ir::isFloat(t) || ir::isFloat(own);
       // An integer becomes a float, the narrower of two floats the wider.
       const bool both = ir::isFloat(own) && ir::isFloat(t);
       const bool other = both ? ir::byteSize(own) > ir::byteSize(t) : ir::isFloat(own);
       const Val& integer = other ? *decides : v;
-      if (toFloat && integer.span.valid()) {
+      const DType whole = ownDType(integer).value_or(t), wide = other ? own : t;
+      if (toFloat && !both && ir::byteSize(whole) >= ir::byteSize(wide) && ir::byteSize(wide) < 4) {
+        d.help("there is no implicit conversion: " + std::string(ir::name(wide)) +
+               " does not hold all integers of that size, and `f32(...)` of both holds more");
+      } else if (toFloat && integer.span.valid()) {
         const std::string name(ir::name(other ? own : t));
         if (both && isRoundedLiteral(integer))  // to convert it would keep what is rounded
           d.help("these numbers were rounded to " + std::string(ir::name(integer.tensor->type.dtype)) +
@@ -171,14 +222,8 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
                  {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
                   {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
       }
-      if (!toFloat && t != DType::Bool && own != DType::Bool && v.span.valid() && decides->span.valid()) {
-        // The narrower one is widened.
-        const bool narrow = ir::byteSize(own) < ir::byteSize(t);
-        const Span at = narrow ? v.span : decides->span;
-        const std::string name(ir::name(narrow ? t : own));
-        d.help("there is no implicit conversion: write `" + name + "(...)`",
-               {{Span{at.file, at.begin, at.begin}, name + "("}, {Span{at.file, at.end, at.end}, ")"}});
-      }
+      if (!toFloat && t != DType::Bool && own != DType::Bool && v.span.valid() && decides->span.valid())
+        widen(d, {own, v.span}, {t, decides->span});
       return std::nullopt;
     }
   }

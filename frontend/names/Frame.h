@@ -53,7 +53,9 @@ struct Frame {
     Span span;
     std::optional<ir::Type> type;  ///< of a tensor
   };
-  std::map<std::string, Ended> ended;             ///< names of blocks that ended, for notes
+  std::map<std::string, Ended> ended;  ///< names of blocks that ended, for notes
+  /// Variables whose assignment is in error, so that their type may become another one.
+  std::set<std::string, std::less<>> unsettled;
   std::set<std::string, std::less<>> undeclared;  ///< names that were assigned and are none: reported once
 
   /// Binds the name declared at `declared`, in the innermost block. A declaration may be compiled again inside of what
