@@ -76,11 +76,19 @@ struct Keys {
   }
 
  private:
+  /// Whether neighbours have the same part of a key. Without branches, so that it becomes vector code.
+  bool hasEqual(const uint64_t* sorted, int64_t m) const {
+    const int places = placeBits();
+    uint64_t equal = 0;
+    for (int64_t i = 1; i < m; ++i) equal |= static_cast<uint64_t>((sorted[i] ^ sorted[i - 1]) >> places == 0);
+    return equal != 0;
+  }
   /// Orders runs of words whose keys differ in the last `lost` bits at most.
   void orderEqual(uint64_t* sorted, int64_t m, int lost) const {
+    if (lost == 0 || !hasEqual(sorted, m)) return;
     const int places = placeBits(), stillLost = std::max(0, lost - (64 - places));
-    const uint64_t rest = ~uint64_t{0} >> (64 - std::max(1, lost));
-    for (int64_t i = 0; lost > 0 && i < m;) {
+    const uint64_t rest = ~uint64_t{0} >> (64 - lost);
+    for (int64_t i = 0; i < m;) {
       int64_t end = i + 1;
       while (end < m && sorted[end] >> places == sorted[i] >> places) ++end;
       if (end - i > 1) {
