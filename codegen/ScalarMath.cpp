@@ -123,7 +123,7 @@ Scalar logSpecial(Scalar x, Scalar result) {
   return select(x < 0.0, nan(x), result);
 }
 
-/// The logarithm to a base: e * (high + low) + log(1+f) * (scaleHigh + scaleLow).
+/// The logarithm of f64 to a base: e * (high + low) + log(1+f) * (scaleHigh + scaleLow).
 struct Base {
   double unitHigh, unitLow, scaleHigh, scaleLow;
 };
@@ -145,22 +145,63 @@ Scalar logToBaseOfNormal(Scalar x, const Base& base, double shift) {
 }
 
 Scalar logToBase(Scalar x, const Base& base) {
-  bool d = isDouble(x);
-  return x.builder->rarely(isNotOrdinary(x), logToBaseOfNormal(x, base, 0), [&] {
-    return logSpecial(x, logToBaseOfNormal(x * (d ? 0x1p54 : 0x1p25), base, d ? -54 : -25));
+  return x.builder->rarely(isNotOrdinary(x), logToBaseOfNormal(x, base, 0),
+                           [&] { return logSpecial(x, logToBaseOfNormal(x * 0x1p54, base, -54)); });
+}
+
+/// The same of f32, as e * (high + low) + log c + r * (scaleHigh + scaleLow) + r^2 P(r), by the intervals of log.
+struct Base32 {
+  double unitHigh, unitLow, scaleHigh, scaleLow;
+  double high[16], low[16];  ///< log c, the first a multiple of 2^-16
+  double near[4];
+};
+constexpr Base32 kBase2 = {
+    1,
+    0,
+    0x1.715476p+0,
+    0x1.4ae0cp-26,
+    {-0x1.abep-2, -0x1.6e24p-2, -0x1.3714p-2, -0x1.fbcp-3, -0x1.84cp-3, -0x1.1ddp-3, -0x1.919p-4, -0x1.6bap-5, 0,
+     0x1.7d6p-4, 0x1.564p-3, 0x1.f6p-3, 0x1.4f7p-2, 0x1.8a88p-2, 0x1.d7e8p-2, 0x1.0c6cp-1},
+    {-0x1.8797f2p-18, 0x1.e3263p-18, 0x1.b315b4p-18, -0x1.6b9026p-19, -0x1.5e8178p-18, 0x1.734556p-18, 0x1.7a46e8p-18,
+     -0x1.a6eb1ep-18, 0, 0x1.25b3eep-22, -0x1.1eb002p-18, -0x1.3ab7cep-18, -0x1.134c4ep-20, 0x1.80abfcp-18,
+     -0x1.3f543cp-18, 0x1.55e18ap-18},
+    {-0x1.715472p-1, 0x1.ec7096p-2, -0x1.71b866p-2, 0x1.27cdfcp-2}};
+constexpr Base32 kBase10 = {
+    0x1.344p-2,
+    0x1.3509f8p-18,
+    0x1.bcb7b2p-2,
+    -0x1.5b235ep-27,
+    {-0x1.01ap-3, -0x1.b8ep-4, -0x1.769p-4, -0x1.31bp-4, -0x1.d42p-5, -0x1.582p-5, -0x1.e38p-6, -0x1.b6p-7, 0,
+     0x1.cb4p-6, 0x1.9c2p-5, 0x1.2e4p-4, 0x1.93ep-4, 0x1.db1p-4, 0x1.1c2p-3, 0x1.4338p-3},
+    {0x1.eafcdap-18, 0x1.b2c54cp-20, -0x1.40a252p-20, -0x1.82ae24p-19, 0x1.574d82p-20, -0x1.c7759ap-20, -0x1.ab2f42p-24,
+     0x1.6f714ep-19, 0, -0x1.c0cc9ep-20, -0x1.a1504p-19, -0x1.62fd22p-18, 0x1.f783fp-18, 0x1.ed766ap-20,
+     -0x1.8b3552p-18, -0x1.c643f2p-20},
+    {-0x1.bcb7acp-3, 0x1.287a7p-3, -0x1.bd30fp-4, 0x1.643aa8p-4}};
+
+Scalar logToBaseOfNormal(Scalar x, const Base32& base) {
+  Interval i = intervalOf(x);
+  ScalarBuilder& b = *x.builder;
+  Scalar r = fma(i.m, i.inverse, -1.0);
+  Scalar low = fma(r, base.scaleLow, b.lookup(base.low, i.index));
+  if (base.unitLow != 0) low = fma(i.scaledExponent, base.unitLow * 0x1p-23, low);
+  low = fma(r * r, polynomial(r, base.near), low);
+  return fma(i.scaledExponent, base.unitHigh * 0x1p-23, b.lookup(base.high, i.index)) + fma(r, base.scaleHigh, low);
+}
+
+Scalar logToBase(Scalar x, const Base32& base) {
+  return x.builder->rarely(isNotOrdinary(x), logToBaseOfNormal(x, base), [&] {
+    return logSpecial(x, logToBaseOfNormal(x * 0x1p25, base) - 25 * (base.unitHigh + base.unitLow));
   });
 }
 
 Scalar log2(Scalar x) {
-  if (isDouble(x)) return logToBase(x, {1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56});
-  return logToBase(x, {1, 0, 0x1.715476p+0, 0x1.4ae0cp-26});
+  if (!isDouble(x)) return logToBase(x, kBase2);
+  return logToBase(x, Base{1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56});
 }
 
 Scalar log10(Scalar x) {
-  if (isDouble(x)) {
-    return logToBase(x, {0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57});
-  }
-  return logToBase(x, {0x1.344p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27});
+  if (!isDouble(x)) return logToBase(x, kBase10);
+  return logToBase(x, Base{0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57});
 }
 
 Scalar exp2(Scalar x) {
@@ -239,18 +280,29 @@ Scalar logOfSplit(Scalar m, Scalar e) {
 }
 }  // namespace
 
-/// Of f32, log x = e ln 2 + log c + (r + r^2 P(r)); r is as good as exact, and the high parts of e ln 2 + log c are.
+namespace {
+/// e ln 2 + log c + (r + r^2 P(r)) + lost of f32; r is as good as exact, and the high parts of e ln 2 + log c are.
+Scalar logOfInterval(const Interval& i, Scalar r, const Scalar* lost) {
+  ScalarBuilder& b = *r.builder;
+  Scalar low = fma(i.scaledExponent, kLn2Low32 * 0x1p-23, b.lookup(kLogLow32, i.index));
+  if (lost != nullptr) low = low + *lost;
+  low = fma(r * r, polynomial(r, kLogNear32), low);
+  return fma(i.scaledExponent, kLn2High32 * 0x1p-23, b.lookup(kLogHigh32, i.index)) + (r + low);
+}
+}  // namespace
+
 Scalar logOfNormal(Scalar x) {
   if (isDouble(x)) {
     Split parts = splitExponent(x);
     return logOfSplit(parts.m, parts.e);
   }
   Interval i = intervalOf(x);
-  ScalarBuilder& b = *x.builder;
-  Scalar r = fma(i.m, i.inverse, -1.0);
-  Scalar low = fma(i.scaledExponent, kLn2Low32 * 0x1p-23, b.lookup(kLogLow32, i.index));
-  low = fma(r * r, polynomial(r, kLogNear32), low);
-  return fma(i.scaledExponent, kLn2High32 * 0x1p-23, b.lookup(kLogHigh32, i.index)) + (r + low);
+  return logOfInterval(i, fma(i.m, i.inverse, -1.0), nullptr);
+}
+
+Scalar logOfNormal(Pair x, Scalar near, Scalar f) {
+  Interval i = intervalOf(x.hi);  // that of 1 reaches from 63/64 to 33/32
+  return logOfInterval(i, select(near, f, fma(i.m, i.inverse, -1.0)), &x.lo);
 }
 
 namespace {
@@ -270,12 +322,9 @@ Scalar log(Scalar x) {
 
 namespace {
 
-/// log(2^e (m + lost)), m in [sqrt(1/2), sqrt(2)) and f = m - 1, for a `lost` of some units in the last place of m.
-Scalar logOfSum(Scalar e, Scalar m, Scalar f, Scalar lost) {
-  if (!isDouble(f)) {
-    Scalar low = logLow(f) + lost * (1.0 / m);
-    return fma(e, kLn2High32, f + fma(e, kLn2Low32, low));
-  }
+/// log(2^e (m + lost)) of f64, m in [sqrt(1/2), sqrt(2)) and f = m - 1, for a `lost` of some units in the last place of
+/// m.
+Scalar logOfSum(Scalar e, Scalar f, Scalar lost) {
   Scalar s;
   Scalar low = logLow(f, &s);
   // 1 / m = (1 - s) / (1 + s), of which a hundredth may be missing.
@@ -283,8 +332,8 @@ Scalar logOfSum(Scalar e, Scalar m, Scalar f, Scalar lost) {
   return fma(e, kLn2High64, f + fma(e, kLn2Low64, low));
 }
 
-/// log(1 + x + *more), where x + 1 is positive and finite; of -0 it is 0. Where *twice is 1, the logarithm of twice
-/// that number.
+/// log(1 + x + *more) of f64, where x + 1 is positive and finite; of -0 it is 0. Where *twice is 1, the logarithm of
+/// twice that number.
 Scalar log1pOf(Scalar x, const Scalar* more, const Scalar* twice) {
   Scalar u = x + 1.0;
   // What u lost, relative to the larger of the two terms.
@@ -296,12 +345,13 @@ Scalar log1pOf(Scalar x, const Scalar* more, const Scalar* twice) {
   Scalar scaled = x.builder->scaleByPowerOf2(lost, -parts.e);
   Scalar e = twice != nullptr ? parts.e + *twice : parts.e;
   scaled = select(near, more != nullptr ? *more : like(x, 0), scaled);
-  return logOfSum(e, parts.m, select(near, x, parts.m - 1.0), scaled);
+  return logOfSum(e, select(near, x, parts.m - 1.0), scaled);
 }
 
 }  // namespace
 
 Scalar log1p(Scalar x) {
+  if (!isDouble(x)) return floats::log1p(x);
   Scalar ordinary = (x > -1.0) & (x < infinity(x)) & logicalNot(equal(x, 0));
   return x.builder->rarely(logicalNot(ordinary), log1pOf(x, nullptr, nullptr), [&] {
     Scalar result = select(equal(x, 0) | isNan(x), x, log1pOf(x, nullptr, nullptr));
@@ -316,7 +366,7 @@ Scalar log1pOfOrdinary(Pair y, Scalar twice) { return log1pOf(y.hi, &y.lo, &twic
 Scalar logOfOrdinary(Pair x, Scalar twice) {
   Split parts = splitExponent(x.hi);
   Scalar scaled = x.hi.builder->scaleByPowerOf2(x.lo, -parts.e);
-  return logOfSum(parts.e + twice, parts.m, parts.m - 1.0, scaled);
+  return logOfSum(parts.e + twice, parts.m - 1.0, scaled);
 }
 
 Exponential expPair(Pair x) {
@@ -357,10 +407,31 @@ doubles::Hyperbolic doubles::coshAndSinh(Scalar x) {
   return {select(isNan(x), x, combine(sum, difference)), select(isNan(x), x, sinh)};
 }
 
+Scalar doubles::tanh(Scalar x) {
+  // (e^2a - 1) / (e^2a + 1), where e^2a = 2^n (1 + r + low); from 22 on that is 1.
+  Scalar a = lesser(44.0, abs(x) * 2.0);
+  Scalar n = roundEven(a * kLog2E);
+  Scalar first = fma(n, -kLn2High64, a);
+  Scalar r = fma(n, -kLn2Low64, first);
+  Scalar low = fma(r * r, polynomial(r, kExp64), fma(n, -kLn2Low64, first - r));
+  // Both by 2^-n.
+  Scalar down = x.builder->scaleByPowerOf2(like(x, 1), -n);
+  Pair sum = orderedSum(like(x, 1), down);
+  Pair numerator = orderedSum(1.0 - down, r), divisor = orderedSum(sum.hi, r);
+  numerator = orderedSum(numerator.hi, numerator.lo + low);
+  divisor = orderedSum(divisor.hi, divisor.lo + (low + sum.lo));
+  Pair quotient = numerator / divisor;
+  return copySign(quotient.hi + quotient.lo, x);
+}
+
 Pair logPair(Scalar x) {
   Scalar tiny = x < 0x1p-1022;
-  Split parts = splitExponent(select(tiny, x * 0x1p54, x));
-  Scalar e = parts.e + select(tiny, -54.0, like(x, 0));
+  return logPairOfNormal(select(tiny, x * 0x1p54, x), select(tiny, 54.0, like(x, 0)));
+}
+
+Pair logPairOfNormal(Scalar x, Scalar shift) {
+  Split parts = splitExponent(x);
+  Scalar e = parts.e - shift;
   // log m = 2 atanh(s) = 2s + s^3 (2/3 + s^2 P(s^2)), s = (m - 1) / (m + 1)
   Scalar f = parts.m - 1.0, d = parts.m + 1.0;
   Pair s = Pair{f, like(f, 0)} / Pair{d, parts.m - (d - 1.0)};
@@ -376,11 +447,13 @@ Pair logPair(Scalar x) {
 }
 
 namespace {
+/// The library's full reduction for the rare large arguments.
 Scalar rareLibrary(std::string_view name, Scalar x, Scalar result) {
   bool d = isDouble(x);
   Scalar rare = logicalNot(abs(x) <= (d ? 0x1p26 : 0x1p16));
   if (d) return x.builder->libraryCall(name, {x}, rare, result);
-  return narrow(x.builder->libraryCall(name, {widen(x)}, rare, widen(result)));
+  return x.builder->rarely(rare, result,
+                           [&] { return narrow(x.builder->libraryCall(name, {widen(x)}, rare, widen(result))); });
 }
 }  // namespace
 
@@ -391,6 +464,7 @@ Scalar log2(Scalar x) { return math::log2(x); }
 Scalar log10(Scalar x) { return math::log10(x); }
 Scalar sin(Scalar x) { return rareLibrary("sin", x, sinCos(x).sin); }
 Scalar cos(Scalar x) { return rareLibrary("cos", x, sinCos(x).cos); }
+Scalar tan(Scalar x) { return rareLibrary("tan", x, math::tan(x)); }
 
 }  // namespace functions
 }  // namespace tenc::codegen::math

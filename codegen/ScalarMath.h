@@ -24,6 +24,9 @@ struct Interval {
 Interval intervalOf(Scalar x);
 /// The logarithm of a positive normal number.
 Scalar logOfNormal(Scalar x);
+/// log(x.hi) + x.lo of f32, x.lo a few units in the last place of x.hi, or of the result. Where `near`, x.hi is within
+/// 2^-6 of 1, and `f` is x.hi - 1 before that was rounded.
+Scalar logOfNormal(Pair x, Scalar near, Scalar f);
 
 /// The functions of Ops.def, on values held as F32 or F64; those above are some of them.
 namespace functions {
@@ -59,22 +62,36 @@ struct SinCos {
   Scalar sin, cos;
 };
 SinCos sinCos(Scalar x);
-/// Of values held as F64 only: what `functions` computes in f64. `fine`: the value stays an f64; what becomes an f32
-/// needs no care for the last bits.
-namespace doubles {
-/// |x| <= 2^26.
+/// |x| <= 2^26 (f64) or 2^16 (f32).
 Scalar tan(Scalar x);
+/// Of values held as F32.
+namespace floats {
+Scalar atan2(Scalar y, Scalar x);
+Scalar asin(Scalar x);
+Scalar acos(Scalar x);
+Scalar atan(Scalar x);
+Scalar sinh(Scalar x);
+Scalar cosh(Scalar x);
+Scalar asinh(Scalar x);
+Scalar acosh(Scalar x);
+Scalar atanh(Scalar x);
+Scalar cbrt(Scalar x);
+Scalar log1p(Scalar x);
+}  // namespace floats
+/// Of values held as F64 only: what `functions` computes in f64.
+namespace doubles {
 struct Hyperbolic {
   Scalar cosh, sinh;
 };
 Hyperbolic coshAndSinh(Scalar x);
+Scalar tanh(Scalar x);
 Scalar atan(Scalar x);
 Scalar atan2(Scalar y, Scalar x);
-Scalar asin(Scalar x, bool fine);
-Scalar acos(Scalar x, bool fine);
-Scalar asinh(Scalar x, bool fine);
-Scalar acosh(Scalar x, bool fine);
-Scalar atanh(Scalar x, bool fine);
+Scalar asin(Scalar x);
+Scalar acos(Scalar x);
+Scalar asinh(Scalar x);
+Scalar acosh(Scalar x);
+Scalar atanh(Scalar x);
 Scalar lgamma(Scalar x);
 Scalar digamma(Scalar x);
 }  // namespace doubles

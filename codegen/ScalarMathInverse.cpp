@@ -1,4 +1,4 @@
-// Inverse trigonometric and hyperbolic functions of f64 values, and the angle of f32 values.
+// Inverse trigonometric and hyperbolic functions of f64 values.
 #include <cmath>
 #include <limits>
 
@@ -21,10 +21,6 @@ constexpr double kAsinh64[] = {-0x1.5555555555555p-3, 0x1.3333333332f5fp-4,  -0x
                                0x1.f1c71c3bee026p-6,  -0x1.6e8b9ab4638efp-6, 0x1.1c4e072f36dc7p-6,
                                -0x1.c983b8d12e853p-7, 0x1.79b0dbdcdfc75p-7,  -0x1.3a4aeece7e69cp-7,
                                0x1.f38921b605d54p-8,  -0x1.4733e5158e0e1p-8, 0x1.ee3fd77d44d42p-10};
-// atan q = q + q^3 P(q^2), 0 <= q <= 1, to 2^-28; of 1 it is pi / 4, rounded
-constexpr double kAtan32[] = {-0x1.55553ep-2, 0x1.9991e4p-3,  -0x1.242086p-3, 0x1.c08c5p-4,   -0x1.580922p-4,
-                              0x1.da29fcp-5,  -0x1.fd7d16p-6, 0x1.642214p-7,  -0x1.d3508cp-10};
-constexpr double kHalfPi32 = 0x1.921fb6p+0, kHalfPiLow32 = -0x1.777a5cp-25;
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
 
 /// atan(n / d), 0 <= n <= d, as a sum of base (0 or pi / 4) and what it returns.
@@ -64,11 +60,24 @@ Scalar angle(Scalar n, Scalar d, Scalar turned, Scalar behind) {
 namespace doubles {
 
 Scalar atan(Scalar x) {
+  // Of a = |x|: itself; pi / 4 + atan((a - 1) / (a + 1)) from tan(pi / 8) on; pi / 2 + atan(-1 / a) from tan(3 pi / 8)
+  // on.
   Scalar a = abs(x);
-  Scalar large = a > 1.0;
-  Scalar no = x.builder->intConstant(Repr::I1, 0);
-  Scalar result = angle(select(large, 1.0, a), select(large, lesser(0x1p200, a), like(a, 1)), large, no);
-  return select(a > 0x1p-30, copySign(result, x), x);
+  Scalar middle = a > 0x1.a827999fcef32p-2, large = a > 0x1.3504f333f9de6p+1;
+  Pair difference = orderedSum(like(x, -1), a), sum = orderedSum(like(x, 1), a);
+  auto choose = [&](Scalar below, Scalar between, Scalar above) {
+    return select(large, above, select(middle, between, below));
+  };
+  Scalar n = choose(a, difference.hi, like(x, -1)), d = choose(like(x, 1), sum.hi, lesser(0x1p200, a));
+  Scalar inverse = 1.0 / d;
+  Scalar q = n * inverse;
+  Scalar lost = select(middle, fma(-q, sum.lo, difference.lo), 0.0);
+  Scalar rest = (fma(-q, d, n) + select(large, 0.0, lost)) * inverse;
+  Scalar z = q * q;
+  // The derivative of atan is 1 / (1 + z).
+  Scalar low = fma(z * q, polynomial(z, kAtan64), fma(-z, rest, rest));
+  Scalar base = choose(like(x, 0), like(x, kHalfPi / 2), like(x, kHalfPi));
+  return copySign(addAngle(base, base * (kHalfPiLow / kHalfPi), {q, low}), x);
 }
 
 Scalar atan2(Scalar y, Scalar x) {
@@ -94,11 +103,6 @@ Scalar atan2(Scalar y, Scalar x) {
 
 namespace {
 
-Pair rootOf(Scalar z, bool fine) {
-  if (fine) return sqrt(Pair{z, like(z, 0)});
-  return {sqrt(z), like(z, 0)};
-}
-
 /// asin(sqrt z) less sqrt z, from the pair s = sqrt z.
 Scalar asinLow(Pair s, Scalar z) { return fma(s.hi * z, polynomial(z, kAsin64), s.lo); }
 
@@ -109,26 +113,26 @@ struct ArcSine {
   Pair s;
   Scalar low;
 };
-ArcSine arcSine(Scalar x, bool fine) {
+ArcSine arcSine(Scalar x) {
   Scalar a = abs(x);
   Scalar large = a > 0.5;
   Scalar z = select(large, (1.0 - a) * 0.5, x * x);
-  Pair root = rootOf(z, fine);
+  Pair root = sqrt(Pair{z, like(z, 0)});
   Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
   return {large, s, asinLow(s, z)};
 }
 
 }  // namespace
 
-Scalar asin(Scalar x, bool fine) {
-  auto [large, s, low] = arcSine(x, fine);
+Scalar asin(Scalar x) {
+  auto [large, s, low] = arcSine(x);
   // pi / 2 - 2 asin(sqrt z)
   Scalar result = addAngle(like(x, kHalfPi), like(x, kHalfPiLow), {s.hi * -2.0, low * -2.0});
   return copySign(select(large, result, s.hi + low), x);
 }
 
-Scalar acos(Scalar x, bool fine) {
-  auto [large, s, low] = arcSine(x, fine);
+Scalar acos(Scalar x) {
+  auto [large, s, low] = arcSine(x);
   // 2 asin(sqrt z), pi less it, or pi / 2 less asin x.
   Scalar negative = x < 0.0;
   Scalar factor = select(large, select(negative, -2.0, like(x, 2)), select(negative, 1.0, like(x, -1)));
@@ -137,52 +141,41 @@ Scalar acos(Scalar x, bool fine) {
   return addAngle(base, baseLow, {s.hi * factor, low * factor});
 }
 
-Scalar asinh(Scalar x, bool fine) {
+Scalar asinh(Scalar x) {
   Scalar a = abs(x);
   Scalar z = a * a;
   Scalar near = fma(a * z, polynomial(z, kAsinh64), a);
   // log(a + sqrt(a^2 + 1)), or log 2a where that is the same.
   Scalar large = a > 0x1p60;
   Scalar twice = select(large, 1.0, like(x, 0));
-  Pair argument;
-  if (fine) {
-    Pair square = exactProduct(a, a);
-    Pair sum = exactSum(square.hi, like(x, 1));
-    Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-    argument = orderedSum(root.hi, a);
-    argument.lo = select(large, 0.0, argument.lo + root.lo);
-  } else {
-    argument = {a + sqrt(z + 1.0), like(x, 0)};
-  }
+  Pair square = exactProduct(a, a);
+  Pair sum = exactSum(square.hi, like(x, 1));
+  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+  Pair argument = orderedSum(root.hi, a);
+  argument.lo = select(large, 0.0, argument.lo + root.lo);
   argument.hi = select(large, a, argument.hi);
   Scalar result = select(a < 0.5, near, logOfOrdinary(argument, twice));
   return select(a < infinity(a), copySign(result, x), x);
 }
 
-Scalar acosh(Scalar x, bool fine) {
+Scalar acosh(Scalar x) {
   // log1p(t + sqrt(2t + t^2)), or log 2x where that is the same.
   Scalar t = x - 1.0;
   Scalar large = x > 0x1p60;
   Scalar twice = select(large, 1.0, like(x, 0));
-  Pair argument;
-  if (fine) {
-    Pair square = exactProduct(t, t);
-    Pair sum = exactSum(t * 2.0, square.hi);
-    Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-    argument = exactSum(t, root.hi);
-    argument.lo = select(large, 0.0, argument.lo + root.lo);
-  } else {
-    argument = {t + sqrt(fma(t, t, t * 2.0)), like(x, 0)};
-  }
+  Pair square = exactProduct(t, t);
+  Pair sum = exactSum(t * 2.0, square.hi);
+  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+  Pair argument = exactSum(t, root.hi);
+  argument.lo = select(large, 0.0, argument.lo + root.lo);
   argument.hi = select(large, x, argument.hi);
   Scalar ordinary = (x > 1.0) & (x < infinity(x));
   return x.builder->rarely(logicalNot(ordinary), log1pOfOrdinary(argument, twice),
                            [&] { return select(x < 1.0, nan(x), select(equal(x, 1), 0.0, x)); });
 }
 
-Scalar atanh(Scalar x, bool fine) {
+Scalar atanh(Scalar x) {
   Scalar a = abs(x);
-  if (!fine) return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
   Pair difference = orderedSum(like(x, 1), -a);
   Pair quotient = Pair{a * 2.0, like(x, 0)} / difference;
   Scalar result = log1pOfOrdinary(quotient, like(x, 0)) * 0.5;
@@ -193,37 +186,6 @@ Scalar atanh(Scalar x, bool fine) {
 
 }  // namespace doubles
 
-namespace {
-
-/// In f32, where the larger of the two is within 2^60 of 1, and the smaller is at least 2^-60 or 0; elsewhere in f64.
-Scalar atan2OfFloats(Scalar y, Scalar x) {
-  Scalar ay = abs(y), ax = abs(x);
-  Scalar turned = ay > ax, behind = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
-  Scalar n = select(turned, ax, ay), d = select(turned, ay, ax);
-  Scalar inverse = 1.0 / d;
-  Scalar q = n * inverse;
-  Scalar z = q * q;
-  // What q lost counts by the derivative of atan, 1 / (1 + z), for which 1 - z / 2 is near enough.
-  Scalar lost = fma(-q, d, n) * inverse;
-  Scalar low = fma(q * z, polynomial(z, kAtan32), fma(lost * z, -0.5, lost));
-  // a; pi / 2 - a when turned; pi - a when behind; pi / 2 + a when both.
-  Scalar base = select(turned, kHalfPi32, select(behind, kHalfPi32 * 2, like(q, 0)));
-  Scalar negative = turned ^ behind;
-  Pair sum = orderedSum(base, select(negative, -q, q));
-  low = fma(base, kHalfPiLow32 / kHalfPi32, select(negative, -low, low));
-  Scalar result = copySign(sum.hi + (sum.lo + low), y);
-  constexpr uint64_t kLeast = 0x21800000, kRange = 0x5d800000 - kLeast;  // 2^-60 and 2^60
-  Scalar large = bitsOf(d), small = bitsOf(n);
-  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) |
-                compare(Predicate::Ult, small - bits(small, 1), bits(small, kLeast - 1));
-  return x.builder->rarely(rare, result, [&] {
-    Scalar wide = widen(x);
-    return narrow(doubles::atan2(widen(y), wide));
-  });
-}
-
-}  // namespace
-
-Scalar functions::atan2(Scalar y, Scalar x) { return x.repr == Repr::F64 ? doubles::atan2(y, x) : atan2OfFloats(y, x); }
+Scalar functions::atan2(Scalar y, Scalar x) { return x.repr == Repr::F64 ? doubles::atan2(y, x) : floats::atan2(y, x); }
 
 }  // namespace tenc::codegen::math

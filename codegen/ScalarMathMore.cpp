@@ -1,6 +1,6 @@
-// Functions built from exp, log and sinCos: hyperbolic and error functions, roots. The rarer f32 functions are computed
-// in f64, which leaves nothing to compensate. Inverse functions are in ScalarMathInverse.cpp, powers in
-// ScalarMathPower.cpp.
+// Functions built from exp, log and sinCos: hyperbolic and error functions, roots. The rarest f32 functions are
+// computed in f64, which leaves nothing to compensate; others of f32 are in ScalarMathFloats.cpp. Inverse functions are
+// in ScalarMathInverse.cpp, powers in ScalarMathPower.cpp.
 #include <cmath>
 #include <limits>
 
@@ -12,10 +12,6 @@ bool isDouble(Scalar x) { return x.repr == Repr::F64; }
 
 // tanh x = x + x^3 P(x^2), |x| <= 0.55
 constexpr double kTanh32[] = {-0x1.55554ap-2, 0x1.110d26p-3, -0x1.b92890p-5, 0x1.593d82p-6, -0x1.9b3208p-8};
-constexpr double kTanh64[] = {-0x1.555555555554fp-2,  0x1.111111111079fp-3,  -0x1.ba1ba1b97d89ap-5,
-                              0x1.664f485970c6fp-6,   -0x1.226e2f147e64ap-7, 0x1.d6d29b975084ap-9,
-                              -0x1.7d8fd3b15ef0bp-10, 0x1.3483aea7012efp-11, -0x1.e96fc677de65fp-13,
-                              0x1.5d745b206d68cp-14,  -0x1.47110b5dfc5d4p-16};
 // erf x = x + x P(x^2), |x| < 1.15
 constexpr double kErfSmall32[] = {0x1.06ebacp-3, -0x1.812746p-2,  0x1.ce2ea4p-4,  -0x1.b82132p-6,
                                   0x1.55d038p-8, -0x1.b903c8p-11, 0x1.c438dcp-14, -0x1.1991b2p-17};
@@ -37,10 +33,9 @@ constexpr double kErfc64[] = {
     0x1.4177223a40005p-22,  -0x1.ba258f4ae94a7p-21, 0x1.2080af3ce8f12p-24,  0x1.c935ed14f9ef4p-24,
     -0x1.a5e22cb77c1ecp-27, -0x1.70be526c23573p-27};
 
-Scalar tanh(Scalar x) {
-  bool d = isDouble(x);
+Scalar tanh32(Scalar x) {
   Scalar z = x * x;
-  Scalar small = fma(z * x, d ? polynomial(z, kTanh64) : polynomial(z, kTanh32), x);
+  Scalar small = fma(z * x, polynomial(z, kTanh32), x);
   Scalar e = exp(abs(x) * 2.0);
   Scalar large = copySign(1.0 - 2.0 / (e + 1.0), x);
   Scalar result = select(abs(x) <= 0.55, small, large);
@@ -109,7 +104,7 @@ Scalar erfc64(Scalar x, bool fine) {
   return select(isNan(x), x, result);
 }
 
-/// Of 2^-1014 to 2^1000; without divisions, by way of r = a^(-1/3).
+/// Of f64, from 2^-1014 to 2^1000; without divisions, by way of r = a^(-1/3).
 Scalar cbrtOfOrdinary(Scalar a) {
   // A third of the exponent, negative, by an integer in the low bits of a number from 2^52 on: r is right to 4 %.
   Scalar high = floatOfBits(lshr(bitsOf(a), 32) | uint64_t{0x4330000000000000});
@@ -164,11 +159,6 @@ Scalar logAddExp(Scalar a, Scalar b) {
   return select(compare(Predicate::Uno, a, b), a + b, result);
 }
 
-/// The library's full reduction for the rare large arguments.
-Scalar tanAnywhere(Scalar x) {
-  return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), doubles::tan(x));
-}
-
 /// f(x, fine) of f64 values; `fine`: the result stays an f64. Functions of f32 values are computed in f64 too.
 template <typename F>
 Scalar inDoubles(Scalar x, F f) {
@@ -185,30 +175,19 @@ Scalar inDoubles(Scalar x, Scalar y, F f) {
 
 namespace functions {
 
-Scalar tanh(Scalar x) { return math::tanh(x); }
+Scalar tanh(Scalar x) { return isDouble(x) ? doubles::tanh(x) : tanh32(x); }
 Scalar sigmoid(Scalar x) { return math::sigmoid(x); }
 Scalar erf(Scalar x) { return isDouble(x) ? erf64(x) : erf32(x); }
 Scalar erfc(Scalar x) { return inDoubles(x, erfc64); }
-Scalar asin(Scalar x) { return inDoubles(x, doubles::asin); }
-Scalar acos(Scalar x) { return inDoubles(x, doubles::acos); }
-Scalar asinh(Scalar x) { return inDoubles(x, doubles::asinh); }
-Scalar acosh(Scalar x) { return inDoubles(x, doubles::acosh); }
-Scalar atanh(Scalar x) { return inDoubles(x, doubles::atanh); }
-Scalar tan(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return tanAnywhere(v); });
-}
-Scalar atan(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return doubles::atan(v); });
-}
-Scalar sinh(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return doubles::coshAndSinh(v).sinh; });
-}
-Scalar cosh(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return doubles::coshAndSinh(v).cosh; });
-}
-Scalar cbrt(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return math::cbrt(v); });
-}
+Scalar asin(Scalar x) { return isDouble(x) ? doubles::asin(x) : floats::asin(x); }
+Scalar acos(Scalar x) { return isDouble(x) ? doubles::acos(x) : floats::acos(x); }
+Scalar asinh(Scalar x) { return isDouble(x) ? doubles::asinh(x) : floats::asinh(x); }
+Scalar acosh(Scalar x) { return isDouble(x) ? doubles::acosh(x) : floats::acosh(x); }
+Scalar atanh(Scalar x) { return isDouble(x) ? doubles::atanh(x) : floats::atanh(x); }
+Scalar atan(Scalar x) { return isDouble(x) ? doubles::atan(x) : floats::atan(x); }
+Scalar sinh(Scalar x) { return isDouble(x) ? doubles::coshAndSinh(x).sinh : floats::sinh(x); }
+Scalar cosh(Scalar x) { return isDouble(x) ? doubles::coshAndSinh(x).cosh : floats::cosh(x); }
+Scalar cbrt(Scalar x) { return isDouble(x) ? math::cbrt(x) : floats::cbrt(x); }
 Scalar digamma(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return doubles::digamma(v); });
 }

@@ -109,16 +109,26 @@ Scalar powOfFloats(Scalar x, Scalar y) {
   });
 }
 
+/// e^(y log), `product` being y * log.hi.
+Scalar expOfProduct(Scalar y, Pair log, Pair product) {
+  Scalar inRange = abs(product.hi) < 800.0;
+  Exponential e = expPair({product.hi, select(inRange, fma(log.lo, y, product.lo), 0.0)});
+  return y.builder->scaleByPowerOf2(e.value.hi + e.value.lo, e.n);
+}
+
 Scalar powOfDoubles(Scalar x, Scalar y) {
-  Scalar a = abs(x);
-  Pair l = logPair(a);
-  Scalar ordinary = (a > 0.0) & (a < infinity(a));
-  Scalar least = select(equal(a, 0), -infinity(a), a);  // log 0; infinity and NaN are their own
-  Pair product = exactProduct(l.hi, y);
-  Scalar low = fma(l.lo, y, product.lo);
-  Scalar inRange = ordinary & (abs(product.hi) < 800.0);
-  Exponential e = expPair({select(ordinary, product.hi, least * y), select(inRange, low, 0.0)});
-  return powSpecial(x, y, x.builder->scaleByPowerOf2(e.value.hi + e.value.lo, e.n));
+  Pair log = logPairOfNormal(x, like(x, 0));
+  Pair product = exactProduct(log.hi, y);
+  Scalar ordinary = (x >= 0x1p-1022) & (x < infinity(x)) & logicalNot(isNan(product.hi));
+  return x.builder->rarely(logicalNot(ordinary), expOfProduct(y, log, product), [&] {
+    Scalar a = abs(x);
+    Pair any = logPair(a);
+    // log 0; infinity and NaN are their own.
+    Scalar finite = (a > 0.0) & (a < infinity(a));
+    any.hi = select(finite, any.hi, select(equal(a, 0), -infinity(a), a));
+    any.lo = select(finite, any.lo, 0.0);
+    return powSpecial(x, y, expOfProduct(y, any, exactProduct(any.hi, y)));
+  });
 }
 
 }  // namespace

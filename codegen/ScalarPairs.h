@@ -54,8 +54,9 @@ inline Pair sqrt(Pair a) {
 
 inline Pair select(Scalar c, Pair a, Pair b) { return {select(c, a.hi, b.hi), select(c, a.lo, b.lo)}; }
 
-/// log(a.hi + a.lo) of a positive normal number, right to about 2^-64; f64 only.
+/// log(x) of a positive number, and log(x 2^-shift) of a positive normal one, right to about 2^-64; f64 only.
 Pair logPair(Scalar x);
+Pair logPairOfNormal(Scalar x, Scalar shift);
 /// log(2^twice (1 + y.hi + y.lo)) of a finite y.hi > -1, and log(2^twice (x.hi + x.lo)) of a positive normal x.hi that
 /// is not near 1, as one number; `twice` is 0 or 1. Of -0 the first is 0.
 Scalar log1pOfOrdinary(Pair y, Scalar twice);

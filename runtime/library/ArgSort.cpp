@@ -3,8 +3,10 @@
 // parts are sorted once more, by the rest.
 #include <bit>
 
+#include "runtime/library/LaneSort.h"
 #include "runtime/library/LongSort.h"
 #include "runtime/library/ShortSort.h"
+#include "runtime/library/SmallMatrix.h"
 #include "runtime/library/SortElements.h"
 
 namespace tenc::rt::library {
@@ -14,10 +16,10 @@ using Range = KeyRange<uint64_t>;
 
 /// Elements of a row, whose keys are less than `range` above the least one.
 struct Keys {
-  const std::byte* row;
-  int64_t n;
-  uint8_t dtype;
-  bool descending;
+  const std::byte* row = nullptr;
+  int64_t n = 0;
+  uint8_t dtype = 0;
+  bool descending = false;
   uint64_t least = 0, range = 0;  ///< of 64 bits
 
   /// Whether a key and a place of 32 bits are too little.
@@ -74,11 +76,19 @@ struct Keys {
   }
 
  private:
+  /// Whether neighbours have the same part of a key. Without branches, so that it becomes vector code.
+  bool hasEqual(const uint64_t* sorted, int64_t m) const {
+    const int places = placeBits();
+    uint64_t equal = 0;
+    for (int64_t i = 1; i < m; ++i) equal |= static_cast<uint64_t>((sorted[i] ^ sorted[i - 1]) >> places == 0);
+    return equal != 0;
+  }
   /// Orders runs of words whose keys differ in the last `lost` bits at most.
   void orderEqual(uint64_t* sorted, int64_t m, int lost) const {
+    if (lost == 0 || !hasEqual(sorted, m)) return;
     const int places = placeBits(), stillLost = std::max(0, lost - (64 - places));
-    const uint64_t rest = ~uint64_t{0} >> (64 - std::max(1, lost));
-    for (int64_t i = 0; lost > 0 && i < m;) {
+    const uint64_t rest = ~uint64_t{0} >> (64 - lost);
+    for (int64_t i = 0; i < m;) {
       int64_t end = i + 1;
       while (end < m && sorted[end] >> places == sorted[i] >> places) ++end;
       if (end - i > 1) {
@@ -104,6 +114,37 @@ void sortRow(Keys keys, uint64_t* places, uint32_t* wide) {
   keys.words(0, keys.n, places, wide);
   sortKeys(places, static_cast<size_t>(keys.n));
   keys.places(places, keys.n, places);
+}
+
+// ---- rows that are sorted side by side (LaneSort.h)
+
+constexpr int64_t kWordGroup = kGroup<uint64_t>;
+
+bool fillsLanes(const abi::TensorRef& x) { return dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kWordGroup / 2; }
+
+/// The rows of an item. Zeros fill up the last group.
+void sortGroup(const Call& call, void* const* buffers, const Item& item) {
+  const abi::TensorRef& x = call.operands[0];
+  const int64_t n = dim(x, 1), first = item.number * kWordGroup, rows = std::min(kWordGroup, batch(x, 1) - first);
+  uint64_t* const places = static_cast<uint64_t*>(buffers[1]) + first * n;
+  alignas(64) uint64_t group[static_cast<size_t>(kWordGroup * kMostLaneRow)];
+  uint64_t* const words = rows < kWordGroup ? group : places;
+  uint32_t wide[kMostLaneRow];
+  Keys keys[kWordGroup];
+  for (int64_t r = 0; r < rows; ++r) {
+    keys[r] = keysOf(call, buffers, first + r);
+    if (keys[r].isWide()) keys[r].limitTo(keys[r].wideKeys(0, n, words + r * n));
+    keys[r].words(0, n, words + r * n, wide);
+  }
+  std::fill(words + rows * n, words + kWordGroup * n, uint64_t{0});
+  sortInLanes(words, words, n, {Element::Unsigned, false, 0});
+  for (int64_t r = 0; r < rows; ++r) keys[r].places(words + r * n, n, places + r * n);
+}
+
+Plan planGroups(const abi::TensorRef& x) {
+  // Half of what rows cost one by one.
+  const double cost = static_cast<double>(kWordGroup) * sortCost(static_cast<double>(dim(x, 1)));
+  return {(batch(x, 1) + kWordGroup - 1) / kWordGroup, cost, 0};
 }
 
 // ---- rows that all threads sort together (LongSort.h)
@@ -186,6 +227,7 @@ Plan planLong(const abi::TensorRef& x) {
 Plan planArgSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   if (isShortRows(x)) return planShortRows(x);
+  if (fillsLanes(x)) return planGroups(x);
   if (isLongRow(batch(x, 1), dim(x, 1))) return planLong(x);
   const auto n = static_cast<size_t>(dim(x, 1));
   return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), abi::dtype::kBytes[x.dtype] < 4 ? 4 * n : 0};
@@ -197,6 +239,10 @@ Failure runArgSort(const Call& call, void* const* buffers, const Item& item) {
   if (isShortRows(x)) {
     sortShortRows(x, buffers[0], option(call, "descending") != 0, dim(x, 1), nullptr,
                   static_cast<uint64_t*>(buffers[1]), item);
+    return Failure::None;
+  }
+  if (fillsLanes(x)) {
+    sortGroup(call, buffers, item);
     return Failure::None;
   }
   if (isLongRow(batch(x, 1), dim(x, 1))) {

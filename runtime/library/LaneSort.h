@@ -7,7 +7,7 @@
 
 namespace tenc::rt::library {
 
-inline constexpr int64_t kMostLaneRow = 256;
+inline constexpr int64_t kMostLaneRow = 512;
 
 /// What was found in the rows of a group.
 struct LaneOddities {
