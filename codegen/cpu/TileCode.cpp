@@ -57,6 +57,14 @@ class ListedAssembler : WritableMemory, public Xbyak::CodeGenerator {
     CodeGenerator::jae(to, T_NEAR);
     line("jae", to);
   }
+  void jne(const Label& to) {
+    CodeGenerator::jne(to, T_NEAR);
+    line("jne", to);
+  }
+  void jmp(const Label& to) {
+    CodeGenerator::jmp(to, T_NEAR);
+    line("jmp", to);
+  }
   void align(size_t bytes) {
     CodeGenerator::align(bytes);
     line(".balign", std::to_string(bytes));
@@ -132,25 +140,32 @@ class VectorAssembler : public ListedAssembler {
   void broadcast(int to, const Address& from) {
     isDouble() ? vbroadcastsd(vec(to), from) : vbroadcastss(vec(to), from);
   }
-  /// sum += x * y, rounded once.
+  /// sum += x * y, rounded once, in the lanes of a mask register; number 0 stands for all.
   template <typename RegisterOrMemory>
-  void multiplyAdd(int sum, int x, const RegisterOrMemory& y) {
-    isDouble() ? vfmadd231pd(vec(sum), vec(x), y) : vfmadd231ps(vec(sum), vec(x), y);
+  void multiplyAdd(int sum, int x, const RegisterOrMemory& y, int mask = 0) {
+    const Ymm to = mask == 0 ? vec(sum) : vec(sum) | Xbyak::Opmask(mask);
+    isDouble() ? vfmadd231pd(to, vec(x), y) : vfmadd231ps(to, vec(x), y);
+  }
+  void setMask(int mask, uint32_t lanes) {
+    mov(eax, lanes);
+    kmovw(Xbyak::Opmask(mask), eax);
+  }
+  /// The lanes of a mask register, others are 0.
+  void loadMasked(int to, const Address& from, int mask) {
+    const Ymm some = vec(to) | Xbyak::Opmask(mask) | T_z;
+    isDouble() ? vmovupd(some, from) : vmovups(some, from);
   }
 
   /// Selects the first lanes for what follows, by mask register 1 or vector register `mask`.
   void selectLanes(int lanes, int mask) {
-    if (hasMasks()) {
-      mov(eax, (1U << lanes) - 1);
-      return kmovw(k1, eax);
-    }
+    if (hasMasks()) return setMask(1, (1U << lanes) - 1);
     selected_ = lanes;
     mask_ = mask;
     vmovups(vec(mask), ptr[rip + lanes_]);
   }
   void loadSelected(int to, const Address& from) {
     if (hasMasks())
-      isDouble() ? vmovupd(vec(to) | k1 | T_z, from) : vmovups(vec(to) | k1 | T_z, from);
+      loadMasked(to, from, 1);
     else
       isDouble() ? vmaskmovpd(vec(to), vec(mask_), from) : vmaskmovps(vec(to), vec(mask_), from);
   }
@@ -199,7 +214,19 @@ class TileAssembler : VectorAssembler {
         vxorps(sum, sum, sum);
       }
     }
+    Label summed;
+    for (const TileCode::Rim& rim : t_.rims) {
+      Label other;
+      cmp(numbers_.back(), narrow(rim.place));
+      jne(other);
+      beginRim(rim);
+      loop(0);
+      jmp(summed);
+      L(other);
+    }
+    rim_ = nullptr;
     loop(0);
+    if (!t_.rims.empty()) L(summed);
     storeSums();
     return end();
   }
@@ -223,7 +250,10 @@ class TileAssembler : VectorAssembler {
 
   const TileCode& t_;
   std::vector<Level> levels_;
-  Place met_, firstMet_;  ///< the element that row 0 meets, and at trip 0
+  Place met_, firstMet_;                ///< the element that row 0 meets, and at trip 0
+  const TileCode::Rim* rim_ = nullptr;  ///< of the loops being written
+  std::vector<uint32_t> masks_;         ///< what mask registers from kFirstMask on hold there
+  static constexpr int kAnyMask = 2, kFirstMask = 4, kEndMask = 8;
   size_t used_ = 0;
   int frame_ = 0;
   std::vector<Address> numbers_;
@@ -326,8 +356,94 @@ class TileAssembler : VectorAssembler {
 
   Address sumAt(int64_t n) const { return at(kC, n / t_.width * t_.rowOfC + n % t_.width * t_.form.registerBytes); }
 
+  void beginRim(const TileCode::Rim& rim) {
+    rim_ = &rim;
+    masks_.clear();
+    for (const TileCode::Rim::Trip& trip : rim.apart)
+      for (const uint32_t lanes : trip.lanes) {
+        const bool isKnown = lanes == 0 || lanes == allLanes() || std::ranges::find(masks_, lanes) != masks_.end();
+        if (isKnown || masks_.size() == kEndMask - kFirstMask) continue;
+        setMask(kFirstMask + narrow(std::ssize(masks_)), lanes);
+        masks_.push_back(lanes);
+      }
+  }
+  uint32_t allLanes() const { return (1U << (t_.form.registerBytes / t_.form.elementBytes)) - 1; }
+  /// A mask register of some lanes, `other` if none holds them.
+  int maskOf(uint32_t lanes, int other) {
+    if (const auto found = std::ranges::find(masks_, lanes); found != masks_.end())
+      return kFirstMask + narrow(found - masks_.begin());
+    setMask(other, lanes);
+    return other;
+  }
+
+  /// The innermost loop at the rim, with trips before and after it that some columns do not meet.
+  void rimTrips() {
+    const TileCode::Loop& loop = t_.loops.back();
+    const Level& l = levels_.back();
+    const Reg64 a = std::get<Reg64>(l.a), b = std::get<Reg64>(l.b);
+    int64_t at = 0;  // the trip that the addresses are at
+    const auto apart = [&](bool before) {
+      for (const TileCode::Rim::Trip& trip : rim_->apart) {
+        if ((trip.trip < rim_->allFirst) != before) continue;
+        const int64_t further = trip.trip - at;
+        rimProduct(a, b, further * loop.stepA, further * loop.stepB, trip.lanes);
+      }
+    };
+    apart(true);
+    if (const int64_t whole = rim_->allEnd - rim_->allFirst; whole > 0) {
+      step(l.a, rim_->allFirst * loop.stepA);
+      step(l.b, rim_->allFirst * loop.stepB);
+      Label head;
+      if (whole > 1) {
+        std::visit([&](const auto& place) { mov(place, static_cast<uint64_t>(whole)); }, l.count);
+        align(32);
+        L(head);
+      }
+      outerProduct(a, b);
+      at = rim_->allFirst;
+      if (whole > 1) {
+        step(l.a, loop.stepA);
+        step(l.b, loop.stepB);
+        std::visit([&](const auto& place) { dec(place); }, l.count);
+        jnz(head);
+        at = rim_->allEnd;
+      }
+    }
+    apart(false);
+  }
+
+  /// sums[i, j] += A[i] * B[j], these bytes further on, in some lanes of each vector.
+  void rimProduct(const Reg64& a, const Reg64& b, int64_t furtherA, int64_t furtherB,
+                  const std::vector<uint32_t>& lanes) {
+    const int height = narrow(t_.height), width = narrow(t_.width);
+    const int row = height * width, x = row + width;
+    // What is met is a range of columns: two vectors at most are met in part.
+    int other = kAnyMask;
+    std::vector<int> masks;
+    for (const uint32_t some : lanes) {
+      masks.push_back(some == 0 || some == allLanes() ? 0 : maskOf(some, other));
+      if (masks.back() == other) ++other;
+    }
+    for (int j = 0; j < width; ++j) {
+      const auto n = static_cast<size_t>(j);
+      const Address from = at(b, furtherB + t_.columnsOfB[n]);
+      if (lanes[n] == 0) continue;
+      masks[n] != 0 ? loadMasked(row + j, from, masks[n]) : load(row + j, from);
+    }
+    for (int j = 0; t_.prefetchB && j < width; ++j)
+      prefetcht0(at(b, furtherB + *t_.prefetchB + t_.columnsOfB[static_cast<size_t>(j)]));
+    for (int i = 0; i < height; ++i) {
+      broadcast(x, at(a, furtherA + i * t_.rowOfA));
+      for (int j = 0; j < width; ++j) {
+        const auto n = static_cast<size_t>(j);
+        if (lanes[n] != 0) multiplyAdd(i * width + j, row + j, vec(x), masks[n]);
+      }
+    }
+  }
+
   /// Trips of loop `level`, whose addresses stand where its first trip begins.
   void loop(size_t level) {
+    if (isLast(level) && rim_ != nullptr) return rimTrips();
     const TileCode::Loop& loop = t_.loops[level];
     Level& l = levels_[level];
     if (l.trips)
@@ -497,11 +613,16 @@ class TurnAssembler : VectorAssembler {
 bool isAssembled(const TileCode& t) {
   constexpr int64_t kFarthest = 1 << 30;  // a sum of two of them is a distance, too
   const int registers = t.form.registerBytes == 64 ? 32 : 16;
+  if (!t.rims.empty() && t.form.registerBytes < 64) return false;
   const bool empty = std::any_of(t.loops.begin(), t.loops.end(), [](const auto& l) { return !l.first && l.trips < 1; });
   if (empty || TileAssembler::registersFor(t) > registers) return false;
   std::vector<int64_t> distances = {t.height * t.rowOfA, t.height * t.rowOfC, t.prefetchB.value_or(0)};
   distances.insert(distances.end(), t.columnsOfB.begin(), t.columnsOfB.end());
   for (const TileCode::Loop& l : t.loops) distances.insert(distances.end(), {l.trips, l.stepA, l.stepB});
+  for (const TileCode::Rim& rim : t.rims) {
+    const TileCode::Loop& l = t.loops.back();
+    distances.insert(distances.end(), {rim.place, l.trips * l.stepA, l.trips * l.stepB});
+  }
   if (t.places) {
     distances.insert(distances.end(),
                      {t.places->stride * t.height, t.places->lo, t.places->dilation, t.places->extent});

@@ -45,6 +45,20 @@ struct TileCode {
     std::vector<bool> mayMiss;  ///< of each row
   };
   std::optional<Places> places;
+
+  /// Columns that are places of a convolution, where the first of them is `place`: trips of the innermost loop before
+  /// `allFirst` and from `allEnd` on stand one by one, as some columns do not meet them. Any other first place, as the
+  /// last argument says, has all of the loop. Needs vectors of 64 bytes.
+  struct Rim {
+    struct Trip {
+      int64_t trip;
+      std::vector<uint32_t> lanes;  ///< of each vector, those that meet it
+    };
+    int64_t place, allFirst, allEnd;
+    std::vector<Trip> apart;  ///< in order
+  };
+  std::vector<Rim> rims;
+
   int arguments = 0;  ///< numbers behind the three addresses
 };
 

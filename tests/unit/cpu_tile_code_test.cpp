@@ -159,9 +159,20 @@ class PlainTile {
       const int64_t met = place * t_.places->stride + trip * t_.places->dilation - t_.places->lo;
       if (met < 0 || met >= t_.places->extent) return;
     }
+    if (!meets(trip)) return;
     const T x = a_[a + row_ * elements(t_.rowOfA)];
     const T y = isZero_ ? T{0} : b_[b + elements(t_.columnsOfB[static_cast<size_t>(column_)]) + lane_];
     sum_ = std::fma(x, y, sum_);
+  }
+
+  bool meets(int64_t trip) const {
+    for (const TileCode::Rim& rim : t_.rims) {
+      if (rim.place != numbers_[static_cast<size_t>(t_.arguments) - 1]) continue;
+      for (const TileCode::Rim::Trip& apart : rim.apart)
+        if (apart.trip == trip) return (apart.lanes[static_cast<size_t>(column_)] >> lane_ & 1) != 0;
+      return rim.allFirst <= trip && trip < rim.allEnd;
+    }
+    return true;
   }
 
   const TileCode& t_;
@@ -171,6 +182,27 @@ class PlainTile {
   int64_t row_ = 0, column_ = 0, lane_ = 0;
   bool isZero_ = false;
 };
+
+/// Trips before and after the whole ones meet a range of columns.
+TileCode::Rim randomRim(Random& r, const TileCode& t, int64_t place) {
+  const int lanes = t.form.registerBytes / t.form.elementBytes;
+  const auto trips = static_cast<int>(t.loops.back().trips), columns = static_cast<int>(t.width) * lanes;
+  TileCode::Rim rim{place, r.below(trips + 1), 0, {}};
+  rim.allEnd = rim.allFirst + r.below(trips - static_cast<int>(rim.allFirst) + 1);
+  const auto all = static_cast<int>(t.width - 1) * lanes + (t.masksB ? t.tail : lanes);  // that may be loaded
+  for (int64_t k = r.below(2); k < trips; ++k) {
+    if (k >= rim.allFirst && k < rim.allEnd) continue;
+    const int first = r.below(columns), end = std::min(all, first + 1 + r.below(columns));
+    TileCode::Rim::Trip& trip = rim.apart.emplace_back(TileCode::Rim::Trip{k, {}});
+    for (int j = 0; j < t.width; ++j) {
+      uint32_t met = 0;
+      for (int lane = 0; lane < lanes; ++lane)
+        if (const int column = j * lanes + lane; column >= first && column < end) met |= 1U << lane;
+      trip.lanes.push_back(met);
+    }
+  }
+  return rim;
+}
 
 TileCode randomTile(Random& r, VectorForm form, int height, int width, Numbers& numbers) {
   const int size = form.elementBytes, lanes = form.registerBytes / size;
@@ -207,6 +239,10 @@ TileCode randomTile(Random& r, VectorForm form, int height, int width, Numbers& 
     t.places = TileCode::Places{1 + r.below(3), r.below(4), 1 + r.below(3), 5 + r.below(20), {}};
     for (int i = 0; i < height; ++i) t.places->mayMiss.push_back(r.below(4) != 0);
     numbers[static_cast<size_t>(t.arguments++)] = r.below(8);
+  }
+  if (!t.places && form.registerBytes == 64 && !t.loops.back().first && r.coin()) {
+    for (int64_t place = 1 + r.below(3); place > 0; --place) t.rims.push_back(randomRim(r, t, place));
+    numbers[static_cast<size_t>(t.arguments++)] = r.below(4);
   }
   return t;
 }
