@@ -340,7 +340,8 @@ double quickLoss(const Kernel& kernel, const TiledProduct& t) {
   const auto vectors = static_cast<double>(wholeVectors);
   const double stores =
       t.sums.direct ? 0 : static_cast<double>(p.m) * vectors * (8 + 2 * stageCost(kernel, p.epilogue));
-  const double packs = t.pack == PackB::None ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;
+  const double packs =
+      t.pack == PackB::None || t.assembledPack ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;
   return static_cast<double>(elements(p.batch)) * (stores + packs);
 }
 
@@ -365,6 +366,7 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   t.sums = storeOf(kernel, t, level);
   t.prefetchesC = t.sums.direct && level == Level::Full;
   t.assembled = hasAssembledTiles(kernel, t, workers.vectors);
+  t.assembledPack = t.assembled && hasAssembledPack(p, t);
   t.quickLoss = quickLoss(kernel, t);
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;

@@ -118,6 +118,22 @@ void meetPadding(TileCode& tile, const TiledProduct& plan, const GemmRim& rim, b
   }
 }
 
+PackCode packCode(const Product& product, const TiledProduct& plan, int64_t width, int64_t columns) {
+  const int64_t size = ir::byteSize(product.dtype);
+  const bool turned = plan.pack == PackB::Transpose;
+  return {{static_cast<int>(plan.lanes * size), static_cast<int>(size)},
+          turned,
+          product.k,
+          columns,
+          width,
+          (turned ? product.b.col : product.b.row) * size};
+}
+
+bool hasAssembledPack(const Product& product, const TiledProduct& plan) {
+  if (plan.pack != PackB::Rows && plan.pack != PackB::Transpose) return false;
+  return isAssembled(packCode(product, plan, plan.width(), plan.lanes));
+}
+
 bool hasAssembledTiles(const Kernel& kernel, const TiledProduct& plan, const VectorUnit& unit) {
   const Product& p = kernel.product;
   const bool isFloat = p.dtype == ir::DType::F32 || p.dtype == ir::DType::F64;

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/ProductSchedule.h"
 #include "codegen/cpu/TileCode.h"
+#include "codegen/cpu/TurnCode.h"
 #include "codegen/cpu/VectorUnit.h"
 
 namespace tenc::codegen::cpu {
@@ -38,6 +39,10 @@ TileCode tileCode(const Product& product, const TiledProduct& plan, int64_t heig
 void meetPadding(TileCode& tile, const Product::Edge& edge, std::vector<bool> mayMiss);
 /// The same of columns.
 void meetPadding(TileCode& tile, const TiledProduct& plan, const GemmRim& rim, bool tail);
+
+PackCode packCode(const Product& product, const TiledProduct& plan, int64_t width, int64_t columns);
+/// Whether panels of a plan with assembled tiles are packed by assembled code.
+bool hasAssembledPack(const Product& product, const TiledProduct& plan);
 
 /// Whether all tiles of the plan can be assembled: of floats as they stand. Columns meet padding only in few blocks.
 bool hasAssembledTiles(const Kernel& kernel, const TiledProduct& plan, const VectorUnit& unit);

@@ -9,8 +9,8 @@
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmTiles.h"
 #include "codegen/cpu/KernelEmitters.h"
-#include "codegen/cpu/TileCode.h"
 #include "codegen/cpu/Transpose.h"
+#include "codegen/cpu/TurnCode.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -303,7 +303,7 @@ class TiledProductEmitter : ProductEmitter {
       Val first = start(plan_.vectors, panel), j0 = b_.CreateMul(first, int64(plan_.lanes));
       Val source = operandBytes(matrix_.b, columnsBefore(first));
       if (packed()) {
-        Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail));
+        Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail), assembled_);
         b_.CreateCall(pack, {source, scratch_});
         source = scratch_;
       }

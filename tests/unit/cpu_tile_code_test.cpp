@@ -22,6 +22,7 @@
 #include <random>
 
 #include "codegen/cpu/TileCode.h"
+#include "codegen/cpu/TurnCode.h"
 
 extern "C" {
 void LLVMInitializeX86TargetInfo();
@@ -311,6 +312,40 @@ void checkTurn(VectorForm form) {
 
 TEST_P(Assembled, SumsAreTurned) {
   GetParam().elementBytes == 8 ? checkTurn<double>(GetParam()) : checkTurn<float>(GetParam());
+}
+
+template <typename T>
+void checkPack(VectorForm form) {
+  constexpr int kDistance = 90;  // from one row of B to the next
+  Random r;
+  const std::vector<T> b = r.numbers<T>(80 * kDistance);
+  const int lanes = form.registerBytes / form.elementBytes;
+  for (int variant = 0; variant < 200; ++variant) {
+    const bool turned = r.coin();
+    const int vectors = 1 + r.below(4), terms = 1 + r.below(70), columns = 1 + r.below(vectors * lanes);
+    const int distance = turned ? -kDistance : kDistance;
+    const PackCode pack = {form, turned, terms, columns, vectors, distance * form.elementBytes};
+    ASSERT_TRUE(isAssembled(pack));
+    const int first = turned ? 70 * kDistance : 0, row = vectors * lanes;
+    std::vector<T> expected(static_cast<size_t>(terms * row) + 4, T{7});
+    for (int term = 0; term < terms; ++term)
+      for (int column = 0; column < row; ++column) {
+        const int at = first + (turned ? column * distance + term : term * distance + column);
+        expected[static_cast<size_t>(term * row + column)] = column < columns ? b[static_cast<size_t>(at)] : T{0};
+      }
+    const MachineCode code = assembledPack(pack, "pack");
+    EXPECT_EQ(assembledPack(pack).bytes, code.bytes);
+    for (const std::string& bytes : {code.bytes, assembledByLlvm(code.listing)}) {
+      std::vector<T> got(expected.size(), T{7});
+      const Callable run(bytes);
+      run(&b[static_cast<size_t>(first)], got.data());
+      ASSERT_EQ(expected, got) << code.listing;
+    }
+  }
+}
+
+TEST_P(Assembled, PanelsArePacked) {
+  GetParam().elementBytes == 8 ? checkPack<double>(GetParam()) : checkPack<float>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Assembled,
