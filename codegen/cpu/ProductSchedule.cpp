@@ -162,7 +162,10 @@ std::optional<SmallProduct> smallProduct(const Kernel& kernel, const Workers& wo
   s.lanes = 2;
   while (s.lanes < o.n && s.lanes < widest) s.lanes *= 2;
   s.vectors = (o.n + s.lanes - 1) / s.lanes;
-  const int64_t sums = workers.vectors.registerBytes == 64 ? 16 : 8;
+  // Eight chains keep the processor busy; more code than so many terms takes long to compile and runs no faster.
+  constexpr int64_t kLeastSums = 8, kMostTerms = 128;
+  int64_t sums = workers.vectors.registerBytes == 64 ? 16 : 8;
+  if (o.m > kMost && isInlined(p.epilogue, sums)) sums = std::clamp(kMostTerms / p.k, kLeastSums, sums);
   s.rows = Blocks::of(o.m, std::max<int64_t>(1, sums / s.vectors));
   s.inlined = isInlined(p.epilogue, s.rows.most() * s.vectors);
   const int64_t whole = s.wholeLanes = lanesOf(p, workers);
