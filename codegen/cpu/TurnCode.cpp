@@ -1,6 +1,7 @@
 #include "codegen/cpu/TurnCode.h"
 
 #include <algorithm>
+#include <array>
 
 #include "codegen/cpu/VectorAssembler.h"
 
@@ -96,6 +97,128 @@ class TurnAssembler : StripAssembler {
   }
 };
 
+class BlockTurnAssembler : VectorAssembler {
+ public:
+  BlockTurnAssembler(VectorForm form, int row, std::string_view listed) : VectorAssembler(form, listed), row_(row) {}
+
+  MachineCode run() {
+    for (const Reg64& r : kept_) push(r);
+    Label wholeRows, lastRows, done;
+    cmp(width_, 0);
+    jle(done);
+    L(wholeRows);
+    cmp(height_, lanes());
+    jl(lastRows);
+    squares(false);
+    for (int i = 0; i < lanes(); ++i) add(rows_, distance_);
+    add(turned_, form_.registerBytes);
+    sub(height_, lanes());
+    jmp(wholeRows);
+    L(lastRows);
+    cmp(height_, 0);
+    jle(done);
+    squares(true);
+    L(done);
+    for (size_t i = kept_.size(); i > 0; --i) pop(kept_[i - 1]);
+    return leave();
+  }
+
+ private:
+  const int row_;  ///< bytes from one turned column to the next
+  const Reg64 rows_ = rdi, turned_ = rsi, width_ = rdx, height_ = rcx, distance_ = r8, from_ = rax, left_ = r9,
+              place_ = r10, to_ = r11, scratch_ = r12, next_ = r13;
+  const std::array<Reg64, 2> kept_ = {r12, r13};
+
+  int together() const { return 16 / form_.elementBytes; }
+  int lanes() const { return form_.registerBytes / form_.elementBytes; }
+  int pieces() const { return form_.registerBytes / 16; }
+
+  /// As many rows as there are lanes, the last of them again in place of those that are not there.
+  void squares(bool isLast) {
+    Label nextVector, part, loaded, done;
+    mov(place_, rows_);
+    mov(to_, turned_);
+    mov(left_, width_);
+    align(32);
+    L(nextVector);
+    cmp(left_, lanes());
+    jl(part);
+    loadRows(isLast, false);
+    L(loaded);
+    turnSquare();
+    add(place_, form_.registerBytes);
+    add(to_, lanes() * row_);
+    sub(left_, lanes());
+    jg(nextVector);
+    jmp(done);
+    L(part);
+    selectLanes(left_, scratch_, next_, 15);
+    loadRows(isLast, true);
+    jmp(loaded);
+    L(done);
+  }
+
+  void loadRows(bool isLast, bool isPart) {
+    mov(from_, place_);
+    for (int i = 0; i < lanes(); ++i) {
+      isPart ? loadSelected(i, ptr[from_]) : load(i, ptr[from_]);
+      if (i + 1 == lanes()) break;
+      if (isLast) mov(next_, from_);
+      add(from_, distance_);
+      if (!isLast) continue;
+      cmp(height_, i + 1);
+      cmovle(from_, next_);
+    }
+  }
+
+  /// Within 16 bytes of some rows each first, then by whole 16 bytes.
+  void turnSquare() {
+    const int size = together(), first = lanes();  // registers behind the rows are free, but for one
+    std::array<std::array<int, 4>, 4> columns{};   // of each group of rows
+    for (int group = 0; group < pieces(); ++group) {
+      const auto n = static_cast<size_t>(group);
+      const int row = group * size;
+      if (size == 2) {
+        columns[n] = {first + group, row + 1};
+        vunpcklpd(vec(first + group), vec(row), vec(row + 1));
+        vunpckhpd(vec(row + 1), vec(row), vec(row + 1));
+        continue;
+      }
+      for (int i = 0; i < 4; i += 2) {
+        vunpcklps(vec(first + i), vec(row + i), vec(row + i + 1));
+        vunpckhps(vec(first + i + 1), vec(row + i), vec(row + i + 1));
+      }
+      for (int i = 0; i < 4; i += 2) {
+        vunpcklpd(vec(row + i), vec(first + i / 2), vec(first + 2 + i / 2));
+        vunpckhpd(vec(row + i + 1), vec(first + i / 2), vec(first + 2 + i / 2));
+      }
+      columns[n] = {row, row + 1, row + 2, row + 3};
+    }
+    for (int column = 0; column < size; ++column) storeColumns(columns, column, first + 4);
+  }
+
+  /// Columns `column`, `column` + together(), ... of all groups of rows. Registers from `free` on are free.
+  void storeColumns(const std::array<std::array<int, 4>, 4>& columns, int column, int free) {
+    const auto of = [&](size_t group) { return vec(columns[group][static_cast<size_t>(column)]); };
+    const auto storeAt = [&](int piece, int from) { store(at(to_, (piece * together() + column) * row_), from); };
+    if (pieces() == 2) {
+      vperm2f128(vec(free), of(0), of(1), static_cast<uint8_t>(0x20));
+      vperm2f128(vec(free + 1), of(0), of(1), static_cast<uint8_t>(0x31));
+      for (int piece = 0; piece < 2; ++piece) storeAt(piece, free + piece);
+      return;
+    }
+    // The first two pieces of two groups side by side, and the last two; then every other one.
+    for (int half = 0; half < 2; ++half) {
+      const auto both = static_cast<uint8_t>(half == 0 ? 0x44 : 0xEE);
+      vshuff32x4(vec(free), of(0), of(1), both);
+      vshuff32x4(vec(free + 1), of(2), of(3), both);
+      vshuff32x4(vec(free + 2), vec(free), vec(free + 1), static_cast<uint8_t>(0x88));
+      vshuff32x4(vec(free + 3), vec(free), vec(free + 1), static_cast<uint8_t>(0xDD));
+      for (int piece = 0; piece < 2; ++piece) storeAt(2 * half + piece, free + 2 + piece);
+    }
+  }
+};
+
 class PackAssembler : StripAssembler {
  public:
   PackAssembler(const PackCode& pack, std::string_view listed) : StripAssembler(pack.form, listed), p_(pack) {}
@@ -188,6 +311,9 @@ bool isAssembled(const PackCode& p) {
 }
 
 MachineCode assembledTurn(VectorForm form, std::string_view listed) { return TurnAssembler(form, listed).run(); }
+MachineCode assembledBlockTurn(VectorForm form, int row, std::string_view listed) {
+  return BlockTurnAssembler(form, row, listed).run();
+}
 MachineCode assembledPack(const PackCode& pack, std::string_view listed) { return PackAssembler(pack, listed).run(); }
 
 }  // namespace tenc::codegen::cpu

@@ -12,6 +12,11 @@ namespace tenc::codegen::cpu {
 /// they are turned.
 MachineCode assembledTurn(VectorForm form, std::string_view listed = {});
 
+/// void turn(rows, turned, width, height, distance): turned[column][row] from rows[row][column], for `height` rows
+/// that are `distance` bytes apart, and `width` columns that are `row` bytes apart where they are turned. Of both up to
+/// whole vectors are stored.
+MachineCode assembledBlockTurn(VectorForm form, int row, std::string_view listed = {});
+
 /// void pack(b, panel): panel[term][column] from B, whose rows are terms side by side with columns, or, `turned`,
 /// columns side by side with terms. What rows of the panel have more is 0.
 struct PackCode {

@@ -39,18 +39,22 @@ class ListedAssembler : WritableMemory, public Xbyak::CodeGenerator {
   // clang-format off
   TENC_LISTED(mov) TENC_LISTED(lea) TENC_LISTED(push) TENC_LISTED(pop)
   TENC_LISTED(add) TENC_LISTED(sub) TENC_LISTED(imul) TENC_LISTED(dec) TENC_LISTED(cmp)
-  TENC_LISTED(jnz) TENC_LISTED(jg) TENC_LISTED(ret) TENC_LISTED(prefetcht0) TENC_LISTED(prefetchw)
+  TENC_LISTED(jnz) TENC_LISTED(jg) TENC_LISTED(cmovle) TENC_LISTED(bzhi) TENC_LISTED(ret) TENC_LISTED(prefetcht0) TENC_LISTED(prefetchw)
   TENC_LISTED(kmovw) TENC_LISTED(vzeroupper) TENC_LISTED(vxorps)
   TENC_LISTED(vmovups) TENC_LISTED(vmovupd) TENC_LISTED(vmaskmovps) TENC_LISTED(vmaskmovpd)
   TENC_LISTED(vbroadcastss) TENC_LISTED(vbroadcastsd) TENC_LISTED(vfmadd231ps) TENC_LISTED(vfmadd231pd)
   TENC_LISTED(vunpcklps) TENC_LISTED(vunpckhps) TENC_LISTED(vunpcklpd) TENC_LISTED(vunpckhpd)
-  TENC_LISTED(vextractf128) TENC_LISTED(vextractf32x4)
+  TENC_LISTED(vperm2f128) TENC_LISTED(vshuff32x4) TENC_LISTED(vextractf128) TENC_LISTED(vextractf32x4)
   // clang-format on
 #undef TENC_LISTED
       // Jumps further on, whose distance is not known yet.
       void jle(const Label& to) {
     CodeGenerator::jle(to, T_NEAR);
     line("jle", to);
+  }
+  void jl(const Label& to) {
+    CodeGenerator::jl(to, T_NEAR);
+    line("jl", to);
   }
   void jae(const Label& to) {
     CodeGenerator::jae(to, T_NEAR);
@@ -166,6 +170,20 @@ class VectorAssembler : public ListedAssembler {
     mask_ = mask;
     vmovups(vec(mask), ptr[rip + lanes_]);
   }
+  /// The same of as many lanes as `count` says, but for all of them. Two registers are scratch.
+  void selectLanes(const Reg64& count, const Reg64& scratch, const Reg64& other, int mask) {
+    if (hasMasks()) {
+      mov(scratch.cvt32(), ~0U);
+      bzhi(scratch.cvt32(), scratch.cvt32(), count.cvt32());
+      return kmovw(k1, scratch.cvt32());
+    }
+    isCounted_ = true;
+    mask_ = mask;
+    lea(scratch, ptr[rip + lanes_]);
+    imul(other, count, form_.elementBytes);
+    sub(scratch, other);
+    load(mask, at(scratch, form_.registerBytes));
+  }
   void loadSelected(int to, const Address& from) {
     if (hasMasks())
       loadMasked(to, from, 1);
@@ -183,7 +201,12 @@ class VectorAssembler : public ListedAssembler {
   MachineCode leave() {
     vzeroupper();
     ret();
-    if (selected_ > 0) {
+    if (isCounted_) {
+      align(static_cast<size_t>(form_.registerBytes));
+      L(lanes_);
+      bytes(0xFF, form_.registerBytes);
+      bytes(0, form_.registerBytes);
+    } else if (selected_ > 0) {
       align(static_cast<size_t>(form_.registerBytes));
       L(lanes_);
       bytes(0xFF, selected_ * form_.elementBytes);
@@ -193,6 +216,7 @@ class VectorAssembler : public ListedAssembler {
   }
 
  private:
+  bool isCounted_ = false;        ///< the lanes are those in front of a place in between ones and zeros
   int selected_ = 0, mask_ = -1;  ///< lanes that a vector register selects, and that register
   Label lanes_;                   ///< behind the code, for that register
 };

@@ -315,6 +315,36 @@ TEST_P(Assembled, SumsAreTurned) {
 }
 
 template <typename T>
+void checkBlockTurn(VectorForm form) {
+  constexpr int64_t kDistance = 90, kRow = 48;  // of rows, and of columns where they are turned
+  const auto size = static_cast<int64_t>(sizeof(T)), lanes = form.registerBytes / size;
+  Random r;
+  const std::vector<T> rows = r.numbers<T>(40 * kDistance);
+  const MachineCode code = assembledBlockTurn(form, kRow * form.elementBytes, "turn");
+  for (const std::string& bytes : {code.bytes, assembledByLlvm(code.listing)}) {
+    const Callable run(bytes);
+    for (int variant = 0; variant < 100; ++variant) {
+      const int64_t height = r.below(40), width = r.below(80), first = r.coin() ? 0 : 39;
+      const int64_t distance = first == 0 ? kDistance : -kDistance;
+      std::vector<T> got(static_cast<size_t>((width + lanes) * kRow), T{7}), expected = got;
+      run(&rows[static_cast<size_t>(first * kDistance)], got.data(), width, height, distance * size);
+      const int64_t stored = width > 0 ? (height + lanes - 1) / lanes * lanes : 0;
+      const int64_t storedColumns = (width + lanes - 1) / lanes * lanes;
+      for (int64_t column = 0; column < storedColumns; ++column)
+        for (int64_t row = 0; row < stored; ++row) {
+          const int64_t from = first * kDistance + std::min(row, height - 1) * distance + column;
+          expected[static_cast<size_t>(column * kRow + row)] = column < width ? rows[static_cast<size_t>(from)] : T{0};
+        }
+      ASSERT_EQ(expected, got) << code.listing;
+    }
+  }
+}
+
+TEST_P(Assembled, BlocksAreTurned) {
+  GetParam().elementBytes == 8 ? checkBlockTurn<double>(GetParam()) : checkBlockTurn<float>(GetParam());
+}
+
+template <typename T>
 void checkPack(VectorForm form) {
   constexpr int kDistance = 90;  // from one row of B to the next
   Random r;
