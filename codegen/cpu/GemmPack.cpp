@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/NarrowTerms.h"
 #include "codegen/cpu/ProductEmitter.h"
+#include "codegen/cpu/ProductTiles.h"
 #include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
@@ -206,12 +207,15 @@ class NarrowPackEmitter : ProductEmitter {
 }  // namespace
 
 llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product,
-                          const TiledProduct& plan, int64_t width, int64_t columns) {
+                          const TiledProduct& plan, int64_t width, int64_t columns, AssembledForm form) {
   const std::string name = prefix + ".pack" + std::to_string(width) + "x" + std::to_string(columns);
   if (llvm::Function* f = module.getFunction(name)) return f;
   auto* pointer = llvm::PointerType::get(module.getContext(), 0);
   llvm::Function* f = createLocalFunction(module, name, {pointer, pointer}, 0);
-  if (plan.terms == Terms::Same)
+  if (plan.assembledPack && form != AssembledForm::None)
+    giveCode(*f, form,
+             [&](std::string_view listed) { return assembledPack(packCode(product, plan, width, columns), listed); });
+  else if (plan.terms == Terms::Same)
     PackEmitter(f, product, plan, width, columns).emit(plan.pack);
   else
     NarrowPackEmitter(f, product, plan, width, columns).emit(plan.pack);

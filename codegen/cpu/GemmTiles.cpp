@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "codegen/cpu/Jit.h"
-#include "codegen/cpu/ProductTiles.h"
 
 namespace tenc::codegen::cpu {
 using llvm::BasicBlock;
@@ -22,17 +21,6 @@ bool isNone(Val bits) {
 }
 
 }  // namespace
-
-GemmRim GemmRim::of(const Product& product, const TiledProduct& plan, Level level) {
-  GemmRim rim;
-  for (const Product::Edge& e : product.edges) {
-    if (e.var < product.batch.size()) continue;
-    rim.edge = &e;
-    rim.rows = e.var == product.batch.size();
-    rim.blocks = rim.rows ? Rim::of(e.window, plan.rows, 1, level) : Rim::of(e.window, plan.vectors, plan.lanes, level);
-  }
-  return rim;
-}
 
 GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const TiledProduct& plan,
                      const GemmRim& rim, int64_t rowStride, Level level, AssembledForm form)
@@ -196,19 +184,6 @@ void GemmTiles::addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t,
   }
 }
 
-/// Where the blocks at the rim begin whose tiles are like `t`.
-std::vector<int64_t> GemmTiles::rimPlaces(const Tile& t) const {
-  const Blocks& blocks = rim_.rows ? plan_.rows : plan_.vectors;
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < blocks.count; ++i) {
-    if (i >= rim_.blocks.before && i < rim_.blocks.after) continue;
-    const int64_t size = blocks.size + (i < blocks.larger ? 1 : 0);
-    const bool like = rim_.rows ? size == t.height : size == t.width && t.tail == (plan_.tail && i + 1 == blocks.count);
-    if (like) places.push_back(blocks.start(i) * (rim_.rows ? 1 : plan_.lanes));
-  }
-  return places;
-}
-
 void GemmTiles::findWholeTaps(const Tile& t) {
   wholeTaps_ = {int64(0), int64(p_.k)};
   for (const int64_t at : rimPlaces(t)) {
@@ -251,11 +226,6 @@ std::vector<Val> GemmTiles::blockTaps(Val a, Val b, const Tile& t, std::vector<V
                {t.height, t.width, t.tail, kInside}, sums);
   apart(false);
   return sums;
-}
-
-/// Of a tile whose columns are places.
-int64_t GemmTiles::placesOf(const Tile& t) const {
-  return t.width * plan_.lanes - (t.tail ? plan_.lanes - plan_.tail : 0);
 }
 
 /// sums[i, j] += A[i] * B[j]: one column of A by one row of B.
@@ -400,9 +370,9 @@ Function* GemmTiles::of(Tile t) {
   f = createLocalFunction(
       m_, name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, types, 3);
   if (plan_.assembled && form_ != AssembledForm::None) {
-    const bool atPlaces = place == kBlock && rim_.rows;
-    TileCode code =
-        tileCode(p_, plan_, height, width, tail, rowStride_, atPlaces ? rowsThatMayMiss(t) : std::vector<bool>());
+    TileCode code = tileCode(p_, plan_, height, width, tail, rowStride_);
+    if (place == kBlock && rim_.rows) meetPadding(code, *rim_.edge, rowsThatMayMiss(t));
+    if (place == kBlock && !rim_.rows) meetPadding(code, plan_, rim_, tail);
     code.prefetchesWrites = vectorUnit(m_).prefetchesWrites;
     giveCode(*f, form_, [&](std::string_view listed) { return assembledTile(code, listed); });
     return f;

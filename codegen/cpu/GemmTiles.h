@@ -7,17 +7,9 @@
 #include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/NarrowTerms.h"
 #include "codegen/cpu/ProductEmitter.h"
-#include "codegen/cpu/ProductSchedule.h"
+#include "codegen/cpu/ProductTiles.h"
 
 namespace tenc::codegen::cpu {
-
-/// The convolution edge at rows or columns of a product, if it has one, and the blocks that meet padding there.
-struct GemmRim {
-  const Product::Edge* edge = nullptr;
-  bool rows = false;  ///< the places are rows, not columns
-  Rim blocks;
-  static GemmRim of(const Product& product, const TiledProduct& plan, Level level);
-};
 
 /// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
 /// `place`: of the first row or column, whichever is a place of a convolution with padding, when it is known; else
@@ -53,7 +45,10 @@ class GemmTiles : public ProductEmitter {
     Val column(int64_t j) const { return columns.empty() ? nullptr : columns[static_cast<size_t>(j)]; }
   };
   bool packed() const { return plan_.pack != PackB::None; }
-  int64_t placesOf(const Tile& t) const;
+  int64_t placesOf(const Tile& t) const { return cpu::placesOf(plan_, t.width, t.tail); }
+  std::vector<int64_t> rimPlaces(const Tile& t) const {
+    return cpu::rimPlaces(plan_, rim_, rim_.rows ? t.height : t.width, t.tail);
+  }
   /// Elements of a panel from its first column to vector `j`.
   int64_t columnsBefore(int64_t j) const { return packed() ? j * plan_.lanes : cpu::columnsBefore(p_, j, plan_.lanes); }
   std::vector<Val> sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums);
@@ -66,7 +61,6 @@ class GemmTiles : public ProductEmitter {
   std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   std::vector<Val> blockTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   void addTaps(int64_t begin, int64_t end, Val a, Val b, const Tile& t, std::vector<Val>& sums);
-  std::vector<int64_t> rimPlaces(const Tile& t) const;
   std::vector<bool> rowsThatMayMiss(const Tile& t) const;
   void findWholeTaps(const Tile& t);
   Val place() const;

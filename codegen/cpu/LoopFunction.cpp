@@ -9,6 +9,7 @@ LoopFunction::LoopFunction(const KernelToEmit& k)
       b(module.getContext()),
       contract(k.contract),
       shortCode(k.level == Level::Quick),
+      assembled(k.assembled),
       function(createKernelFunction(module, k.name)),
       outer(kernel.outer.size()) {
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));

@@ -26,6 +26,7 @@ struct LoopFunction {
   IrBuilder b;
   bool contract;
   bool shortCode;  ///< one vector at a time, long pieces as functions
+  AssembledForm assembled;
   llvm::Function* function;
   KernelArgs args;
   Values outer;  ///< the outer variables of the current point; null for what runs over lanes or in a loop of the item

@@ -162,7 +162,10 @@ std::optional<SmallProduct> smallProduct(const Kernel& kernel, const Workers& wo
   s.lanes = 2;
   while (s.lanes < o.n && s.lanes < widest) s.lanes *= 2;
   s.vectors = (o.n + s.lanes - 1) / s.lanes;
-  const int64_t sums = workers.vectors.registerBytes == 64 ? 16 : 8;
+  // Eight chains keep the processor busy; more code than so many terms takes long to compile and runs no faster.
+  constexpr int64_t kLeastSums = 8, kMostTerms = 128;
+  int64_t sums = workers.vectors.registerBytes == 64 ? 16 : 8;
+  if (o.m > kMost && isInlined(p.epilogue, sums)) sums = std::clamp(kMostTerms / p.k, kLeastSums, sums);
   s.rows = Blocks::of(o.m, std::max<int64_t>(1, sums / s.vectors));
   s.inlined = isInlined(p.epilogue, s.rows.most() * s.vectors);
   const int64_t whole = s.wholeLanes = lanesOf(p, workers);
@@ -340,7 +343,8 @@ double quickLoss(const Kernel& kernel, const TiledProduct& t) {
   const auto vectors = static_cast<double>(wholeVectors);
   const double stores =
       t.sums.direct ? 0 : static_cast<double>(p.m) * vectors * (8 + 2 * stageCost(kernel, p.epilogue));
-  const double packs = t.pack == PackB::None ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;
+  const double packs =
+      t.pack == PackB::None || t.assembledPack ? 0 : static_cast<double>(p.k * t.rowTasks) * vectors * 8;
   return static_cast<double>(elements(p.batch)) * (stores + packs);
 }
 
@@ -365,6 +369,7 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   t.sums = storeOf(kernel, t, level);
   t.prefetchesC = t.sums.direct && level == Level::Full;
   t.assembled = hasAssembledTiles(kernel, t, workers.vectors);
+  t.assembledPack = t.assembled && hasAssembledPack(p, t);
   t.quickLoss = quickLoss(kernel, t);
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;

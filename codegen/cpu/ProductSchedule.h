@@ -98,15 +98,16 @@ struct TiledProduct {
   bool mirrored = false;    ///< tiles above the diagonal are not computed: those below it are stored there, too
   bool partsFirst = false;  ///< all panels use a part of k before the next: the sums of all are kept
   int64_t rowTasks = 1, panelTasks = 1;
-  Terms terms = Terms::Same;  ///< if others, B is packed
-  int64_t prefetchRows = 0;   ///< how far ahead the next rows of B are fetched
-  bool panelsFirst = false;   ///< all of the batch goes through one panel of a common, large B before the next
-  int64_t packedRows = 0;     ///< of a packed panel; where terms are shifted, the last is what sums begin with
-  uint64_t packBytes = 0;     ///< scratch for one of them
-  bool prefetchesC = false;   ///< tiles fetch what they store to first
-  bool assembled = false;     ///< tiles are machine code (TileCode.h), not LLVM's
-  double quickLoss = 0;       ///< work that a run has more where what is around the tiles is quick code
-  bool quickAround = false;   ///< it is
+  Terms terms = Terms::Same;   ///< if others, B is packed
+  int64_t prefetchRows = 0;    ///< how far ahead the next rows of B are fetched
+  bool panelsFirst = false;    ///< all of the batch goes through one panel of a common, large B before the next
+  int64_t packedRows = 0;      ///< of a packed panel; where terms are shifted, the last is what sums begin with
+  uint64_t packBytes = 0;      ///< scratch for one of them
+  bool prefetchesC = false;    ///< tiles fetch what they store to first
+  bool assembled = false;      ///< tiles are machine code (TileCode.h), not LLVM's
+  bool assembledPack = false;  ///< so are panels packed
+  double quickLoss = 0;        ///< work that a run has more where what is around the tiles is quick code
+  bool quickAround = false;    ///< it is
   int64_t width() const { return vectors.most(); }  ///< of the widest panel, in vectors
   bool split() const { return depth.count > 1; }    ///< sums of all rows of a panel are kept from part to part
   /// Elements from one row of sums to the next, where these are not the result.

@@ -1,183 +1,18 @@
 #include "codegen/cpu/TileCode.h"
 
-#include <xbyak/xbyak.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
+
+#include "codegen/cpu/VectorAssembler.h"
 
 namespace tenc::codegen::cpu {
 namespace {
 
 using Xbyak::Address;
-using Xbyak::Label;
 using Xbyak::Reg64;
-using Xbyak::Ymm;
-using Xbyak::Zmm;
-
-/// Code is copied to where it runs: the memory that it is written to need not be executable.
-struct WritableMemory : Xbyak::Allocator {
-  bool useProtect() const override { return false; }
-};
-
-/// Xbyak's instructions, each with a line of a listing, if one is asked for. LLVM's disassembler would make one of the
-/// bytes, but its tables are 2.5 MB. cpu_tile_code_test runs what LLVM's assembler makes of listings.
-class ListedAssembler : WritableMemory, public Xbyak::CodeGenerator {
- public:
-  ListedAssembler(VectorForm form, std::string_view listed)
-      : CodeGenerator(Xbyak::DEFAULT_MAX_CODE_SIZE, Xbyak::AutoGrow, this), form_(form), name_(listed) {}
-
- protected:
-#define TENC_LISTED(instruction)           \
-  template <typename... Operands>          \
-  void instruction(const Operands&... o) { \
-    CodeGenerator::instruction(o...);      \
-    line(#instruction, o...);              \
-  }
-  // clang-format off
-  TENC_LISTED(mov) TENC_LISTED(lea) TENC_LISTED(push) TENC_LISTED(pop)
-  TENC_LISTED(add) TENC_LISTED(sub) TENC_LISTED(imul) TENC_LISTED(dec) TENC_LISTED(cmp)
-  TENC_LISTED(jnz) TENC_LISTED(jg) TENC_LISTED(ret) TENC_LISTED(prefetcht0) TENC_LISTED(prefetchw)
-  TENC_LISTED(kmovw) TENC_LISTED(vzeroupper) TENC_LISTED(vxorps)
-  TENC_LISTED(vmovups) TENC_LISTED(vmovupd) TENC_LISTED(vmaskmovps) TENC_LISTED(vmaskmovpd)
-  TENC_LISTED(vbroadcastss) TENC_LISTED(vbroadcastsd) TENC_LISTED(vfmadd231ps) TENC_LISTED(vfmadd231pd)
-  TENC_LISTED(vunpcklps) TENC_LISTED(vunpckhps) TENC_LISTED(vunpcklpd) TENC_LISTED(vunpckhpd)
-  TENC_LISTED(vextractf128) TENC_LISTED(vextractf32x4)
-  // clang-format on
-#undef TENC_LISTED
-      // Jumps further on, whose distance is not known yet.
-      void jle(const Label& to) {
-    CodeGenerator::jle(to, T_NEAR);
-    line("jle", to);
-  }
-  void jae(const Label& to) {
-    CodeGenerator::jae(to, T_NEAR);
-    line("jae", to);
-  }
-  void align(size_t bytes) {
-    CodeGenerator::align(bytes);
-    line(".balign", std::to_string(bytes));
-  }
-  void L(Label& label) {
-    CodeGenerator::L(label);
-    if (isListed()) listing_ += shown(label) + ":\n";
-  }
-  void bytes(int value, int count) {
-    for (int i = 0; i < count; ++i) db(value);
-    if (count > 0) line(".fill", std::to_string(count) + ", 1, " + std::to_string(value));
-  }
-  /// Nothing more follows.
-  MachineCode complete() {
-    ready();
-    return {std::string(getCode<const char*>(), getSize()), std::move(listing_)};
-  }
-
-  const VectorForm form_;
-
- private:
-  bool isListed() const { return !name_.empty(); }
-  /// Operands in the order of the listing: from the last one.
-  template <typename... Operands>
-  void line(std::string_view instruction, const Operands&... operands) {
-    if (!isListed()) return;
-    std::string text;
-    bool isNumber = false;  // of 8 bytes, in memory
-    const auto put = [&](const auto& o) {
-      text.insert(0, (text.empty() ? "" : ", "));
-      text.insert(0, shown(o));
-      if constexpr (std::is_same_v<std::decay_t<decltype(o)>, Address>) isNumber = isNumber || o.getBit() == 64;
-    };
-    (put(operands), ...);
-    listing_ += '\t';
-    listing_ += instruction;
-    if (isNumber) listing_ += 'q';
-    if (!text.empty()) listing_ += '\t';
-    listing_ += text + '\n';
-  }
-  static std::string shown(std::string_view s) { return std::string(s); }
-  static std::string shown(int64_t value) { return "$" + std::to_string(value); }
-  std::string shown(const Label& label) const { return ".L" + name_ + "." + std::to_string(label.getId()); }
-  static std::string masked(const Xbyak::Operand& o) {
-    if (o.getOpmaskIdx() == 0) return {};
-    return " {%k" + std::to_string(o.getOpmaskIdx()) + "}" + (o.hasZero() ? " {z}" : "");
-  }
-  static std::string shown(const Xbyak::Reg& r) { return std::string("%") + r.toString() + masked(r); }
-  std::string shown(const Address& a) const {
-    if (a.getLabel() != nullptr) return shown(*a.getLabel()) + "(%rip)";
-    const auto distance = static_cast<int64_t>(a.getDisp());
-    return (distance != 0 ? std::to_string(distance) : "") + "(" + shown(a.getRegExp().getBase()) + ")" +
-           (a.isBroadcast() ? "{1to" + std::to_string(form_.registerBytes / form_.elementBytes) + "}" : "") + masked(a);
-  }
-
-  const std::string name_;
-  std::string listing_;
-};
-
-/// Instructions whose names depend on the form of vectors. Vector registers go by number.
-class VectorAssembler : public ListedAssembler {
- public:
-  using ListedAssembler::ListedAssembler;
-
- protected:
-  bool isDouble() const { return form_.elementBytes == 8; }
-  bool hasMasks() const { return form_.registerBytes == 64; }
-  Ymm vec(int n) const { return hasMasks() ? Ymm(Zmm(n)) : Ymm(n); }
-  static Address at(const Reg64& base, int64_t offset) { return Xbyak::util::ptr[base + static_cast<size_t>(offset)]; }
-
-  void load(int to, const Address& from) { isDouble() ? vmovupd(vec(to), from) : vmovups(vec(to), from); }
-  void store(const Address& to, int from) { isDouble() ? vmovupd(to, vec(from)) : vmovups(to, vec(from)); }
-  void broadcast(int to, const Address& from) {
-    isDouble() ? vbroadcastsd(vec(to), from) : vbroadcastss(vec(to), from);
-  }
-  /// sum += x * y, rounded once.
-  template <typename RegisterOrMemory>
-  void multiplyAdd(int sum, int x, const RegisterOrMemory& y) {
-    isDouble() ? vfmadd231pd(vec(sum), vec(x), y) : vfmadd231ps(vec(sum), vec(x), y);
-  }
-
-  /// Selects the first lanes for what follows, by mask register 1 or vector register `mask`.
-  void selectLanes(int lanes, int mask) {
-    if (hasMasks()) {
-      mov(eax, (1U << lanes) - 1);
-      return kmovw(k1, eax);
-    }
-    selected_ = lanes;
-    mask_ = mask;
-    vmovups(vec(mask), ptr[rip + lanes_]);
-  }
-  void loadSelected(int to, const Address& from) {
-    if (hasMasks())
-      isDouble() ? vmovupd(vec(to) | k1 | T_z, from) : vmovups(vec(to) | k1 | T_z, from);
-    else
-      isDouble() ? vmaskmovpd(vec(to), vec(mask_), from) : vmaskmovps(vec(to), vec(mask_), from);
-  }
-  void storeSelected(const Address& to, int from) {
-    if (hasMasks())
-      isDouble() ? vmovupd(to | k1, vec(from)) : vmovups(to | k1, vec(from));
-    else
-      isDouble() ? vmaskmovpd(to, vec(mask_), vec(from)) : vmaskmovps(to, vec(mask_), vec(from));
-  }
-
-  /// Back to the caller, with the upper halves of vector registers cleared. The code is complete.
-  MachineCode leave() {
-    vzeroupper();
-    ret();
-    if (selected_ > 0) {
-      align(static_cast<size_t>(form_.registerBytes));
-      L(lanes_);
-      bytes(0xFF, selected_ * form_.elementBytes);
-      bytes(0, form_.registerBytes - selected_ * form_.elementBytes);
-    }
-    return complete();
-  }
-
- private:
-  int selected_ = 0, mask_ = -1;  ///< lanes that a vector register selects, and that register
-  Label lanes_;                   ///< behind the code, for that register
-};
 
 /// What loops count and step: in a register, or in the function's frame where there are too many.
 using Place = std::variant<Reg64, Address>;
@@ -195,11 +30,22 @@ class TileAssembler : VectorAssembler {
       if (t_.addsToC) {
         load(n, sumAt(n));
       } else {
-        const Xbyak::Xmm sum(n);
-        vxorps(sum, sum, sum);
+        clear(n);
       }
     }
+    Label summed;
+    for (const TileCode::Rim& rim : t_.rims) {
+      Label other;
+      cmp(numbers_.back(), narrow(rim.place));
+      jne(other);
+      beginRim(rim);
+      loop(0);
+      jmp(summed);
+      L(other);
+    }
+    rim_ = nullptr;
     loop(0);
+    if (!t_.rims.empty()) L(summed);
     storeSums();
     return end();
   }
@@ -223,7 +69,10 @@ class TileAssembler : VectorAssembler {
 
   const TileCode& t_;
   std::vector<Level> levels_;
-  Place met_, firstMet_;  ///< the element that row 0 meets, and at trip 0
+  Place met_, firstMet_;                ///< the element that row 0 meets, and at trip 0
+  const TileCode::Rim* rim_ = nullptr;  ///< of the loops being written
+  std::vector<uint32_t> masks_;         ///< what mask registers from kFirstMask on hold there
+  static constexpr int kAnyMask = 2, kFirstMask = 4, kEndMask = 8;
   size_t used_ = 0;
   int frame_ = 0;
   std::vector<Address> numbers_;
@@ -326,8 +175,94 @@ class TileAssembler : VectorAssembler {
 
   Address sumAt(int64_t n) const { return at(kC, n / t_.width * t_.rowOfC + n % t_.width * t_.form.registerBytes); }
 
+  void beginRim(const TileCode::Rim& rim) {
+    rim_ = &rim;
+    masks_.clear();
+    for (const TileCode::Rim::Trip& trip : rim.apart)
+      for (const uint32_t lanes : trip.lanes) {
+        const bool isKnown = lanes == 0 || lanes == allLanes() || std::ranges::find(masks_, lanes) != masks_.end();
+        if (isKnown || masks_.size() == kEndMask - kFirstMask) continue;
+        setMask(kFirstMask + narrow(std::ssize(masks_)), lanes);
+        masks_.push_back(lanes);
+      }
+  }
+  uint32_t allLanes() const { return (1U << (t_.form.registerBytes / t_.form.elementBytes)) - 1; }
+  /// A mask register of some lanes, `other` if none holds them.
+  int maskOf(uint32_t lanes, int other) {
+    if (const auto found = std::ranges::find(masks_, lanes); found != masks_.end())
+      return kFirstMask + narrow(found - masks_.begin());
+    setMask(other, lanes);
+    return other;
+  }
+
+  /// The innermost loop at the rim, with trips before and after it that some columns do not meet.
+  void rimTrips() {
+    const TileCode::Loop& loop = t_.loops.back();
+    const Level& l = levels_.back();
+    const Reg64 a = std::get<Reg64>(l.a), b = std::get<Reg64>(l.b);
+    int64_t at = 0;  // the trip that the addresses are at
+    const auto apart = [&](bool before) {
+      for (const TileCode::Rim::Trip& trip : rim_->apart) {
+        if ((trip.trip < rim_->allFirst) != before) continue;
+        const int64_t further = trip.trip - at;
+        rimProduct(a, b, further * loop.stepA, further * loop.stepB, trip.lanes);
+      }
+    };
+    apart(true);
+    if (const int64_t whole = rim_->allEnd - rim_->allFirst; whole > 0) {
+      step(l.a, rim_->allFirst * loop.stepA);
+      step(l.b, rim_->allFirst * loop.stepB);
+      Label head;
+      if (whole > 1) {
+        std::visit([&](const auto& place) { mov(place, static_cast<uint64_t>(whole)); }, l.count);
+        align(32);
+        L(head);
+      }
+      outerProduct(a, b);
+      at = rim_->allFirst;
+      if (whole > 1) {
+        step(l.a, loop.stepA);
+        step(l.b, loop.stepB);
+        std::visit([&](const auto& place) { dec(place); }, l.count);
+        jnz(head);
+        at = rim_->allEnd;
+      }
+    }
+    apart(false);
+  }
+
+  /// sums[i, j] += A[i] * B[j], these bytes further on, in some lanes of each vector.
+  void rimProduct(const Reg64& a, const Reg64& b, int64_t furtherA, int64_t furtherB,
+                  const std::vector<uint32_t>& lanes) {
+    const int height = narrow(t_.height), width = narrow(t_.width);
+    const int row = height * width, x = row + width;
+    // What is met is a range of columns: two vectors at most are met in part.
+    int other = kAnyMask;
+    std::vector<int> masks;
+    for (const uint32_t some : lanes) {
+      masks.push_back(some == 0 || some == allLanes() ? 0 : maskOf(some, other));
+      if (masks.back() == other) ++other;
+    }
+    for (int j = 0; j < width; ++j) {
+      const auto n = static_cast<size_t>(j);
+      const Address from = at(b, furtherB + t_.columnsOfB[n]);
+      if (lanes[n] == 0) continue;
+      masks[n] != 0 ? loadMasked(row + j, from, masks[n]) : load(row + j, from);
+    }
+    for (int j = 0; t_.prefetchB && j < width; ++j)
+      prefetcht0(at(b, furtherB + *t_.prefetchB + t_.columnsOfB[static_cast<size_t>(j)]));
+    for (int i = 0; i < height; ++i) {
+      broadcast(x, at(a, furtherA + i * t_.rowOfA));
+      for (int j = 0; j < width; ++j) {
+        const auto n = static_cast<size_t>(j);
+        if (lanes[n] != 0) multiplyAdd(i * width + j, row + j, vec(x), masks[n]);
+      }
+    }
+  }
+
   /// Trips of loop `level`, whose addresses stand where its first trip begins.
   void loop(size_t level) {
+    if (isLast(level) && rim_ != nullptr) return rimTrips();
     const TileCode::Loop& loop = t_.loops[level];
     Level& l = levels_[level];
     if (l.trips)
@@ -412,96 +347,21 @@ class TileAssembler : VectorAssembler {
   }
 };
 
-class TurnAssembler : VectorAssembler {
- public:
-  using VectorAssembler::VectorAssembler;
-
-  MachineCode run() {
-    const Reg64 sums = rdi, turned = rsi, first = rdx, rows = rcx, vectors = r8, row = r9, column = rax, from = r10,
-                to = r11, place = rbx, left = rdx;
-    const int size = form_.elementBytes, together = 16 / size, lanes = form_.registerBytes / size;
-    mov(column, qword[rsp + 8]);
-    push(place);
-    imul(column, column, size);
-    imul(row, row, size);
-    sub(rows, first);
-    mov(from, first);
-    imul(from, row);
-    add(sums, from);
-    imul(first, first, size);
-    add(turned, first);
-    Label nextRows, nextVector, done;
-    cmp(rows, 0);
-    jle(done);
-    L(nextRows);
-    mov(place, sums);
-    mov(to, turned);
-    mov(left, vectors);
-    align(32);
-    L(nextVector);
-    mov(from, place);
-    for (int i = 0; i < together; ++i) {
-      load(i, ptr[from]);
-      add(from, row);
-    }
-    const int columns = interleave(together);
-    for (int lane = 0; lane < lanes; ++lane) {
-      storePart(ptr[to], columns + lane % together, lane / together);
-      add(to, column);
-    }
-    add(place, form_.registerBytes);
-    dec(left);
-    jnz(nextVector);
-    for (int i = 0; i < together; ++i) add(sums, row);
-    add(turned, 16);
-    sub(rows, together);
-    jg(nextRows);
-    L(done);
-    pop(place);
-    return leave();
-  }
-
- private:
-  /// Each 16 bytes of registers 0, 1, ... are of one row, of as many rows as there are elements in them. Says from
-  /// which register on they are of one column.
-  int interleave(int rows) {
-    if (rows == 2) {
-      vunpcklpd(vec(2), vec(0), vec(1));
-      vunpckhpd(vec(3), vec(0), vec(1));
-      return 2;
-    }
-    // Rows 0 and 1, and 2 and 3, by elements, then both by pairs.
-    for (int i = 0; i < 4; i += 2) {
-      vunpcklps(vec(4 + i), vec(i), vec(i + 1));
-      vunpckhps(vec(5 + i), vec(i), vec(i + 1));
-    }
-    for (int i = 0; i < 4; i += 2) {
-      vunpcklpd(vec(i), vec(4 + i / 2), vec(6 + i / 2));
-      vunpckhpd(vec(i + 1), vec(4 + i / 2), vec(6 + i / 2));
-    }
-    return 0;
-  }
-  /// 16 bytes of a vector.
-  void storePart(const Address& to, int from, int part) {
-    if (part == 0)
-      vmovups(to, Xbyak::Xmm(from));
-    else if (hasMasks())
-      vextractf32x4(to, vec(from), static_cast<uint8_t>(part));
-    else
-      vextractf128(to, vec(from), static_cast<uint8_t>(part));
-  }
-};
-
 }  // namespace
 
 bool isAssembled(const TileCode& t) {
   constexpr int64_t kFarthest = 1 << 30;  // a sum of two of them is a distance, too
   const int registers = t.form.registerBytes == 64 ? 32 : 16;
+  if (!t.rims.empty() && t.form.registerBytes < 64) return false;
   const bool empty = std::any_of(t.loops.begin(), t.loops.end(), [](const auto& l) { return !l.first && l.trips < 1; });
   if (empty || TileAssembler::registersFor(t) > registers) return false;
   std::vector<int64_t> distances = {t.height * t.rowOfA, t.height * t.rowOfC, t.prefetchB.value_or(0)};
   distances.insert(distances.end(), t.columnsOfB.begin(), t.columnsOfB.end());
   for (const TileCode::Loop& l : t.loops) distances.insert(distances.end(), {l.trips, l.stepA, l.stepB});
+  for (const TileCode::Rim& rim : t.rims) {
+    const TileCode::Loop& l = t.loops.back();
+    distances.insert(distances.end(), {rim.place, l.trips * l.stepA, l.trips * l.stepB});
+  }
   if (t.places) {
     distances.insert(distances.end(),
                      {t.places->stride * t.height, t.places->lo, t.places->dilation, t.places->extent});
@@ -510,6 +370,5 @@ bool isAssembled(const TileCode& t) {
 }
 
 MachineCode assembledTile(const TileCode& tile, std::string_view listed) { return TileAssembler(tile, listed).run(); }
-MachineCode assembledTurn(VectorForm form, std::string_view listed) { return TurnAssembler(form, listed).run(); }
 
 }  // namespace tenc::codegen::cpu

@@ -11,12 +11,6 @@
 
 namespace tenc::codegen::cpu {
 
-/// The elements that vectors hold.
-struct VectorForm {
-  int registerBytes;  ///< 32, or 64 with AVX-512
-  int elementBytes;   ///< 4 or 8
-};
-
 /// What code of a tile is made of. Distances are in bytes. Its arguments are those of GemmTiles::of.
 struct TileCode {
   VectorForm form;
@@ -45,6 +39,20 @@ struct TileCode {
     std::vector<bool> mayMiss;  ///< of each row
   };
   std::optional<Places> places;
+
+  /// Columns that are places of a convolution, where the first of them is `place`: trips of the innermost loop before
+  /// `allFirst` and from `allEnd` on stand one by one, as some columns do not meet them. Any other first place, as the
+  /// last argument says, has all of the loop. Needs vectors of 64 bytes.
+  struct Rim {
+    struct Trip {
+      int64_t trip;
+      std::vector<uint32_t> lanes;  ///< of each vector, those that meet it
+    };
+    int64_t place, allFirst, allEnd;
+    std::vector<Trip> apart;  ///< in order
+  };
+  std::vector<Rim> rims;
+
   int arguments = 0;  ///< numbers behind the three addresses
 };
 
@@ -52,10 +60,5 @@ struct TileCode {
 bool isAssembled(const TileCode& tile);
 /// The function; `isAssembled(tile)`. With a listing if `listed` is a name for it.
 MachineCode assembledTile(const TileCode& tile, std::string_view listed = {});
-
-/// void turn(sums, turned, i0, i1, vectors, ld, rows): turned[column][row] from sums[row][column], for rows [i0, i1),
-/// rounded up to `stripOf` elements, and so many vectors of columns. Rows are `ld` elements apart, columns `rows` where
-/// they are turned.
-MachineCode assembledTurn(VectorForm form, std::string_view listed = {});
 
 }  // namespace tenc::codegen::cpu

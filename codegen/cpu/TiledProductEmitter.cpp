@@ -9,8 +9,8 @@
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmTiles.h"
 #include "codegen/cpu/KernelEmitters.h"
-#include "codegen/cpu/TileCode.h"
 #include "codegen/cpu/Transpose.h"
+#include "codegen/cpu/TurnCode.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -25,7 +25,7 @@ class TiledProductEmitter : ProductEmitter {
       : ProductEmitter(k.kernel.product, k.module, k.name, plan.lanes),
         plan_(plan),
         assembled_(k.assembled),
-        rim_(GemmRim::of(k.kernel.product, plan, k.level)),
+        rim_(GemmRim::of(k.kernel.product, plan, isAssembled() ? Level::Full : k.level)),
         epilogue_(k.kernel, k.module, k.name + ".epilogue", plan.lanes, k.level),
         tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.rowOfSums(), k.level,
                k.assembled) {
@@ -82,6 +82,7 @@ class TiledProductEmitter : ProductEmitter {
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   bool packed() const { return plan_.pack != PackB::None; }
+  bool isAssembled() const { return plan_.assembled && assembled_ != AssembledForm::None; }
 
   template <typename F>
   void when(Val condition, F body) {
@@ -213,7 +214,8 @@ class TiledProductEmitter : ProductEmitter {
     if (rim_.rows) return f(begin, end, kBlock);
     if (rim_.blocks.fixed) {
       // A function of each kind of block would be compiled for nearly as long as one of all.
-      return f(begin, end, end - begin == 1 ? blocks.start(begin) * plan_.lanes : kBlock);
+      const bool isOne = end - begin == 1 && !isAssembled();
+      return f(begin, end, isOne ? blocks.start(begin) * plan_.lanes : kBlock);
     }
     if (begin < before) f(begin, before, kAnywhere);
     if (from < to) f(from, to, kInside);
@@ -301,7 +303,7 @@ class TiledProductEmitter : ProductEmitter {
       Val first = start(plan_.vectors, panel), j0 = b_.CreateMul(first, int64(plan_.lanes));
       Val source = operandBytes(matrix_.b, columnsBefore(first));
       if (packed()) {
-        Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail));
+        Function* pack = packPanel(m_, name_, p_, plan_, width, columnsOf(width, tail), assembled_);
         b_.CreateCall(pack, {source, scratch_});
         source = scratch_;
       }

@@ -1,7 +1,11 @@
 #include "codegen/cpu/TransposedLoads.h"
 
 #include "codegen/KernelShape.h"
+#include "codegen/cpu/AssembledFunction.h"
+#include "codegen/cpu/Jit.h"
+#include "codegen/cpu/KernelFunction.h"
 #include "codegen/cpu/Transpose.h"
+#include "codegen/cpu/TurnCode.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -62,6 +66,23 @@ void TransposedLoads::square(StageEmitter& em, const Expr& e, Value* to, Value* 
   em.exprs().clearVar(source_);
 }
 
+/// The assembled function for blocks of such elements, which all kernels of the module share; null if there is none.
+llvm::Function* TransposedLoads::blockTurn(const Expr& e) {
+  const int64_t size = ir::byteSize(f_.kernel.buffers[e.access.buffer].dtype);
+  if (f_.assembled == AssembledForm::None || (size != 4 && size != 8)) return nullptr;
+  const int64_t row = width_ * size;
+  const std::string name = "turn.block." + std::to_string(size) + "." + std::to_string(row);
+  if (llvm::Function* made = f_.module.getFunction(name)) return made;
+  llvm::Type *pointer = f_.b.getPtrTy(), *number = f_.b.getInt64Ty();
+  llvm::Function* turn = createLocalFunction(f_.module, name, {pointer, pointer, number, number, number}, 0);
+  setCodeAttributes(*turn);
+  turn->addFnAttr(llvm::Attribute::NoInline);
+  const VectorForm form = {vectorUnit(f_.module).registerBytes, static_cast<int>(size)};
+  giveCode(*turn, f_.assembled,
+           [&](std::string_view listed) { return assembledBlockTurn(form, static_cast<int>(row), listed); });
+  return turn;
+}
+
 void TransposedLoads::fill(StageEmitter& em, Value* first, Value* end, Value* base, Value* columnsEnd, bool wholeRows,
                            bool wholeColumns) {
   IrBuilder& b = f_.b;
@@ -69,6 +90,15 @@ void TransposedLoads::fill(StageEmitter& em, Value* first, Value* end, Value* ba
     if (!holds(i)) continue;
     const Expr& e = stage_.exprs[i];
     llvm::Type* element = elementOf(e);
+    if (llvm::Function* turn = blockTurn(e)) {
+      const int64_t size = ir::byteSize(f_.kernel.buffers[e.access.buffer].dtype), step = e.access.strides[lanes_];
+      em.exprs().setVar(source_, first);
+      Value* corner = b.CreateGEP(element, em.exprs().address(e.access), b.CreateMul(base, f_.i64(step)));
+      em.exprs().clearVar(source_);
+      b.CreateCall(turn,
+                   {corner, slots_[i], b.CreateSub(end, first), b.CreateSub(columnsEnd, base), f_.i64(step * size)});
+      continue;
+    }
     // Along the source's rows first: they are read in runs.
     emitLoop(b, base, columnsEnd, squareOf(e), {}, [&](Value* column, const Values&) -> Values {
       Value* at = b.CreateGEP(element, slots_[i], b.CreateSub(column, base));

@@ -31,6 +31,7 @@ class TransposedLoads {
   bool isTransposed(const Expr& e) const;
   llvm::Type* elementOf(const Expr& e) const;
   int squareOf(const Expr& e) const;
+  llvm::Function* blockTurn(const Expr& e);
   void square(StageEmitter& em, const Expr& e, llvm::Value* to, llvm::Value* first, llvm::Value* base,
               llvm::Value* rowsLeft, llvm::Value* columnsLeft);
 

@@ -22,6 +22,7 @@
 #include <random>
 
 #include "codegen/cpu/TileCode.h"
+#include "codegen/cpu/TurnCode.h"
 
 extern "C" {
 void LLVMInitializeX86TargetInfo();
@@ -159,9 +160,20 @@ class PlainTile {
       const int64_t met = place * t_.places->stride + trip * t_.places->dilation - t_.places->lo;
       if (met < 0 || met >= t_.places->extent) return;
     }
+    if (!meets(trip)) return;
     const T x = a_[a + row_ * elements(t_.rowOfA)];
     const T y = isZero_ ? T{0} : b_[b + elements(t_.columnsOfB[static_cast<size_t>(column_)]) + lane_];
     sum_ = std::fma(x, y, sum_);
+  }
+
+  bool meets(int64_t trip) const {
+    for (const TileCode::Rim& rim : t_.rims) {
+      if (rim.place != numbers_[static_cast<size_t>(t_.arguments) - 1]) continue;
+      for (const TileCode::Rim::Trip& apart : rim.apart)
+        if (apart.trip == trip) return (apart.lanes[static_cast<size_t>(column_)] >> lane_ & 1) != 0;
+      return rim.allFirst <= trip && trip < rim.allEnd;
+    }
+    return true;
   }
 
   const TileCode& t_;
@@ -171,6 +183,27 @@ class PlainTile {
   int64_t row_ = 0, column_ = 0, lane_ = 0;
   bool isZero_ = false;
 };
+
+/// Trips before and after the whole ones meet a range of columns.
+TileCode::Rim randomRim(Random& r, const TileCode& t, int64_t place) {
+  const int lanes = t.form.registerBytes / t.form.elementBytes;
+  const auto trips = static_cast<int>(t.loops.back().trips), columns = static_cast<int>(t.width) * lanes;
+  TileCode::Rim rim{place, r.below(trips + 1), 0, {}};
+  rim.allEnd = rim.allFirst + r.below(trips - static_cast<int>(rim.allFirst) + 1);
+  const auto all = static_cast<int>(t.width - 1) * lanes + (t.masksB ? t.tail : lanes);  // that may be loaded
+  for (int64_t k = r.below(2); k < trips; ++k) {
+    if (k >= rim.allFirst && k < rim.allEnd) continue;
+    const int first = r.below(columns), end = std::min(all, first + 1 + r.below(columns));
+    TileCode::Rim::Trip& trip = rim.apart.emplace_back(TileCode::Rim::Trip{k, {}});
+    for (int j = 0; j < t.width; ++j) {
+      uint32_t met = 0;
+      for (int lane = 0; lane < lanes; ++lane)
+        if (const int column = j * lanes + lane; column >= first && column < end) met |= 1U << lane;
+      trip.lanes.push_back(met);
+    }
+  }
+  return rim;
+}
 
 TileCode randomTile(Random& r, VectorForm form, int height, int width, Numbers& numbers) {
   const int size = form.elementBytes, lanes = form.registerBytes / size;
@@ -207,6 +240,10 @@ TileCode randomTile(Random& r, VectorForm form, int height, int width, Numbers& 
     t.places = TileCode::Places{1 + r.below(3), r.below(4), 1 + r.below(3), 5 + r.below(20), {}};
     for (int i = 0; i < height; ++i) t.places->mayMiss.push_back(r.below(4) != 0);
     numbers[static_cast<size_t>(t.arguments++)] = r.below(8);
+  }
+  if (!t.places && form.registerBytes == 64 && !t.loops.back().first && r.coin()) {
+    for (int64_t place = 1 + r.below(3); place > 0; --place) t.rims.push_back(randomRim(r, t, place));
+    numbers[static_cast<size_t>(t.arguments++)] = r.below(4);
   }
   return t;
 }
@@ -275,6 +312,70 @@ void checkTurn(VectorForm form) {
 
 TEST_P(Assembled, SumsAreTurned) {
   GetParam().elementBytes == 8 ? checkTurn<double>(GetParam()) : checkTurn<float>(GetParam());
+}
+
+template <typename T>
+void checkBlockTurn(VectorForm form) {
+  constexpr int64_t kDistance = 90, kRow = 48;  // of rows, and of columns where they are turned
+  const auto size = static_cast<int64_t>(sizeof(T)), lanes = form.registerBytes / size;
+  Random r;
+  const std::vector<T> rows = r.numbers<T>(40 * kDistance);
+  const MachineCode code = assembledBlockTurn(form, kRow * form.elementBytes, "turn");
+  for (const std::string& bytes : {code.bytes, assembledByLlvm(code.listing)}) {
+    const Callable run(bytes);
+    for (int variant = 0; variant < 100; ++variant) {
+      const int64_t height = r.below(40), width = r.below(80), first = r.coin() ? 0 : 39;
+      const int64_t distance = first == 0 ? kDistance : -kDistance;
+      std::vector<T> got(static_cast<size_t>((width + lanes) * kRow), T{7}), expected = got;
+      run(&rows[static_cast<size_t>(first * kDistance)], got.data(), width, height, distance * size);
+      const int64_t stored = width > 0 ? (height + lanes - 1) / lanes * lanes : 0;
+      const int64_t storedColumns = (width + lanes - 1) / lanes * lanes;
+      for (int64_t column = 0; column < storedColumns; ++column)
+        for (int64_t row = 0; row < stored; ++row) {
+          const int64_t from = first * kDistance + std::min(row, height - 1) * distance + column;
+          expected[static_cast<size_t>(column * kRow + row)] = column < width ? rows[static_cast<size_t>(from)] : T{0};
+        }
+      ASSERT_EQ(expected, got) << code.listing;
+    }
+  }
+}
+
+TEST_P(Assembled, BlocksAreTurned) {
+  GetParam().elementBytes == 8 ? checkBlockTurn<double>(GetParam()) : checkBlockTurn<float>(GetParam());
+}
+
+template <typename T>
+void checkPack(VectorForm form) {
+  constexpr int kDistance = 90;  // from one row of B to the next
+  Random r;
+  const std::vector<T> b = r.numbers<T>(80 * kDistance);
+  const int lanes = form.registerBytes / form.elementBytes;
+  for (int variant = 0; variant < 200; ++variant) {
+    const bool turned = r.coin();
+    const int vectors = 1 + r.below(4), terms = 1 + r.below(70), columns = 1 + r.below(vectors * lanes);
+    const int distance = turned ? -kDistance : kDistance;
+    const PackCode pack = {form, turned, terms, columns, vectors, distance * form.elementBytes};
+    ASSERT_TRUE(isAssembled(pack));
+    const int first = turned ? 70 * kDistance : 0, row = vectors * lanes;
+    std::vector<T> expected(static_cast<size_t>(terms * row) + 4, T{7});
+    for (int term = 0; term < terms; ++term)
+      for (int column = 0; column < row; ++column) {
+        const int at = first + (turned ? column * distance + term : term * distance + column);
+        expected[static_cast<size_t>(term * row + column)] = column < columns ? b[static_cast<size_t>(at)] : T{0};
+      }
+    const MachineCode code = assembledPack(pack, "pack");
+    EXPECT_EQ(assembledPack(pack).bytes, code.bytes);
+    for (const std::string& bytes : {code.bytes, assembledByLlvm(code.listing)}) {
+      std::vector<T> got(expected.size(), T{7});
+      const Callable run(bytes);
+      run(&b[static_cast<size_t>(first)], got.data());
+      ASSERT_EQ(expected, got) << code.listing;
+    }
+  }
+}
+
+TEST_P(Assembled, PanelsArePacked) {
+  GetParam().elementBytes == 8 ? checkPack<double>(GetParam()) : checkPack<float>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Assembled,
