@@ -308,7 +308,8 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   }
   const bool taken = known->ofGradients && isTrained(*file);  // by the step
   d.help(mode ? mode->help : std::string(known->help),
-         mode || taken ? std::vector<Edit>() : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
+         mode || taken ? std::vector<Edit>()
+                       : std::vector<Edit>{syntax::removed(context_.sources, withEmptiedLoop(*file, *s))});
   return true;
 }
 
@@ -430,7 +431,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const ast::Stmt* alone = known && known->nothing && file ? placeIn(*file, member.span).statement : nullptr;
   if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value->kind == ExprKind::Call &&
       alone->value->args[0].get() == &member) {
-    d.help(std::string(known->help), {syntax::removed(context_.sources, alone->span)});
+    d.help(std::string(known->help), {syntax::removed(context_.sources, withEmptiedLoop(*file, *alone))});
     return true;
   }
   if (isInPlaceName(name) && !known) {
