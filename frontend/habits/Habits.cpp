@@ -66,6 +66,15 @@ std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   return typeTest(context_, scopes_, call);
 }
 
+namespace {
+/// Whether a loop comes to a call in some of its trips only.
+bool isSometimes(const ast::File& file, const ast::Expr& call) {
+  const ast::Stmt* loop = statementAround(file, call.span, {ast::Stmt::Kind::For, ast::Stmt::Kind::While});
+  const ast::Expr* branch = expressionAround(file, call.span, ExprKind::If);
+  return loop && branch && loop->span.begin < branch->span.begin && branch->span.end <= loop->span.end;
+}
+}  // namespace
+
 bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args) {
   const ast::Expr& callee = *call.args[0];
   const ast::File* file = context_.frame().unit->file;
@@ -76,6 +85,10 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     const auto known = appended(context_, call, args->args.back().value);
     if (known)
       d.help(known->text, known->edits);
+    else if (file && isSometimes(*file, call))
+      d.help(
+          "how many the loop appends is known only when it runs: make room for the most, `var xs = zeros([n])` and "
+          "`var k = 0`, set `xs[k] = x; k += 1`, and read those before `k`");
     else
       d.help(std::string(syntax::familiarName("append")->help));
     return true;
