@@ -221,6 +221,8 @@ class Reporter {
   Use useAt(Span span, const std::string& leaf) const;
   /// As `useOf`, of a leaf the text of its tree.
   Use treeOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  /// The variable, or the field of one, whose elements a statement assigns; null where it does not begin with one.
+  const ir::SourceText* assignedAt(Span statement) const;
   /// Of several values in brackets the one that `v` is, or is a leaf of; null where that is not known.
   const ir::SourceText* elementOf(const ir::Value& v, Span list) const;
   /// Whether the tree of the leaf `v`, operand `number` of `op`, has leaves on other devices.

@@ -132,6 +132,16 @@ const ir::SourceText* Reporter::elementOf(const ir::Value& v, Span list) const {
   return nullptr;
 }
 
+const ir::SourceText* Reporter::assignedAt(Span statement) const {
+  const ir::SourceText* found = nullptr;
+  for (const ir::SourceText& t : shared_.module.texts->all()) {
+    const bool named = t.kind == Kind::Name || t.kind == Kind::Member;
+    if (!named || t.span.file != statement.file || t.span.begin != statement.begin) continue;
+    if (t.span.end < statement.end && (!found || t.span.end > found->span.end)) found = &t;
+  }
+  return found;
+}
+
 bool Reporter::isUneven(const ir::Op& op, const ir::Value& v, size_t number) const {
   if (v.name.empty() || hasOwnName(v)) return false;
   const Span tree = treeOf(op, &v, number).span;
@@ -163,6 +173,8 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
 Reporter::Use Reporter::treeOf(const ir::Op& op, const ir::Value* v, size_t number) const {
   using ir::OpKind;
   if (op.kind == OpKind::CheckPlace && spanOf(op).valid()) return useAt(spanOf(op), "");  // the field as it is given
+  if (number == 0 && op.has(ir::Trait::Scatters) && isAssignment(op))
+    if (const ir::SourceText* variable = assignedAt(spanOf(op))) return useAt(variable->span, "");
   const std::vector<ir::OperandText>& written = shared_.module.loc(op.loc).operands;
   const bool perOperand = op.kind == OpKind::Call || op.kind == OpKind::Print || op.kind == OpKind::Assert ||
                           op.kind == OpKind::If || op.kind == OpKind::Return || op.kind == OpKind::SamePlace ||
