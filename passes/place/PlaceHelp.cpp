@@ -40,7 +40,8 @@ std::string Reporter::wantedPlace(const Op& op) const {
     if (user.kind == OpKind::SamePlace && use.operand == 0) return user.operand(1)->type.place.device;
     if (user.kind == OpKind::Return && !instance_.isRoot) {
       const std::vector<std::string>& places = instance_.func->resultPlaces;
-      return expectedPlace(shared_, instance_, use.operand < places.size() ? places[use.operand] : "");
+      const std::string written = use.operand < places.size() ? places[use.operand] : "";
+      return isAnywhere(written) ? std::string() : expectedPlace(shared_, instance_, written);
     }
     if (!user.has(ir::Trait::Elementwise) && !user.has(ir::Trait::Structural)) return {};
     at = &user;

@@ -32,6 +32,11 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
     if (it == in->info.end()) return;
     const ValueInfo& info = it->second;
     const std::string is = who.text() + " is on " + device;
+    // What has no name is told once of each place: calls of derivatives stand for one of the script.
+    const auto pass = [&](Span at, const std::string& as) {
+      const bool again = who.quoted.empty() && !d.notes.empty() && d.notes.back().span == at;
+      if (!again) d.notes.push_back({at, is + as});
+    };
     switch (info.why) {
       case Why::Free: return;
       case Why::Default: d.notes.push_back({spanOf(v), is + ", the default device"}); return;
@@ -40,7 +45,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
       case Why::Annotation:
         if (info.cause && info.cause->operandCount() > 0 && !info.cause->boolAttr("named")) {  // `zeros_like(x)`
           v = info.cause->operand(0);
-          d.notes.push_back({spanOf(*info.cause), is + ", as " + called(v, "what it is made like").text() + " is"});
+          pass(spanOf(*info.cause), ", as " + called(v, "what it is made like").text() + " is");
           who = called(v, "that");
           break;
         }
@@ -57,7 +62,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
           d.notes.push_back({spanOf(v), is + ", the result of this call"});
           return;
         }
-        d.notes.push_back({spanOf(v), is + ", as the arguments of this call are"});
+        pass(spanOf(v), ", as the arguments of this call are");
         v = info.from;
         who = called(v, "the argument");
         break;
@@ -73,8 +78,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
           return;
         }
         if (!isCapture(*in, *v)) {
-          d.notes.push_back(
-              {info.cause ? shared_.module.span(info.cause->loc) : Span{}, is + ", as the argument of this call is"});
+          pass(info.cause ? shared_.module.span(info.cause->loc) : Span{}, ", as the argument of this call is");
           who = called(info.from, "the argument");
         } else if (const Called source = called(info.from, ""); !source.quoted.empty() && source.quoted != who.quoted) {
           const Span at = info.cause ? shared_.module.span(info.cause->loc) : Span{};
