@@ -76,8 +76,10 @@ class ImportHelper : private WordView {
       keepShown(module, n, ofPython && sums(n), *instead);
       std::vector<Edit> edits = replacedBy(whole, *instead);
       if (ofPython) startSums(n, edits);
+      nameAxes(module, n, edits);
       if (all && !prefixAll(module, n, edits)) return {};
       for (const Imported& i : imported) {
+        nameAxes(module + "." + i.name, n, edits);
         throughModule(module + "." + i.name, i.alias, n, edits);
         if (!prefixUses(module, i, n, edits)) return {};
       }
@@ -194,7 +196,8 @@ class ImportHelper : private WordView {
       const std::string name = textOf(n);
       if ((name != "max" && name != "min") || !is(n - 1, T::DOT) || !is(n + 1, T::LPAREN) || isLibrary(n - 2)) continue;
       const ssize_t axis = is(n + 2, T::MINUS) ? n + 3 : n + 2;
-      const bool ends = is(axis + 1, T::RPAREN) || (is(axis + 1, T::COMMA) && is(axis + 3, T::ASSIGN));
+      const bool named = is(axis + 3, T::ASSIGN) || is(axis + 3, T::COLON);
+      const bool ends = is(axis + 1, T::RPAREN) || (is(axis + 1, T::COMMA) && named);
       if (is(axis, T::INT) && ends && !definesMethod(from, name))
         edits.push_back({position(span(*behindWord(n + 2)).begin), "axis: "});
     }
