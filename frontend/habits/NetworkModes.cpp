@@ -125,6 +125,9 @@ void NetworkModes::addMode(const ast::Expr& call) {
     const bool walks = loop->kind == StmtKind::For && holds(loop->body.span, call.span) && loop->lo && !loop->hi &&
                        !loop->pattern.isTuple && loop->pattern.name.text == root->text && network == root;
     if (!walks || (loop->lo->kind != ExprKind::Array && loop->lo->kind != ExprKind::Tuple)) continue;
+    const bool rebinds = std::ranges::any_of(
+        bindings_, [&](const Binding& b) { return b.name == root->text && holds(loop->body.span, b.span); });
+    if (rebinds || exitsOf(loop->body).any()) continue;
     for (const ast::ExprPtr& each : loop->lo->args)
       if (const ast::Expr* of = rootOf(*each)) events_.push_back({pathOf(*each), of->text, call.span, fn, *trains});
   }
