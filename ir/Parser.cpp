@@ -518,7 +518,8 @@ class Parser {
     constexpr std::array kKinds = {SourceText::Kind::Other,    SourceText::Kind::Name,   SourceText::Kind::Member,
                                    SourceText::Kind::Literal,  SourceText::Kind::Device, SourceText::Kind::Call,
                                    SourceText::Kind::Index,    SourceText::Kind::List,   SourceText::Kind::Tuple,
-                                   SourceText::Kind::Operator, SourceText::Kind::Update, SourceText::Kind::Assignment};
+                                   SourceText::Kind::Operator, SourceText::Kind::Update, SourceText::Kind::Assignment,
+                                   SourceText::Kind::Return};
     SourceText t;
     if (!span(t.span)) return false;
     const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](SourceText::Kind k) { return accept(name(k)); });

@@ -5,9 +5,9 @@
 namespace tenc::ir {
 
 std::string_view name(SourceText::Kind kind) {
-  static constexpr std::array<std::string_view, 12> kNames = {"other",  "name",     "member", "literal",
-                                                              "device", "call",     "index",  "list",
-                                                              "tuple",  "operator", "update", "assignment"};
+  static constexpr std::array<std::string_view, 13> kNames = {"other",  "name",       "member", "literal", "device",
+                                                              "call",   "index",      "list",   "tuple",   "operator",
+                                                              "update", "assignment", "return"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -26,6 +26,7 @@ struct SourceText {
     Operator,    ///< the sign alone: `+`
     Update,      ///< the sign of an assignment that updates: `+=`
     Assignment,  ///< a whole statement `x[i] = v`
+    Return,      ///< a statement that may return from its function
   };
   Span span;
   Kind kind = Kind::Other;

@@ -340,7 +340,10 @@ void AstBuilder::checkTarget(const ast::Expr& target) {
   }
   r_.report(Code::E0101, target.span, "this cannot be assigned to")
       .label("not a name, element or field")
-      .help("what may be assigned to: `v`, `v[i]`, `v.f`, `(a, b)`; equality is `==`");
+      .help(target.kind == Kind::Call
+                ? "what a call gives is a value of its own: assign to the variable itself, or bind what the call gives "
+                  "with `var`, change that and go on with it; equality is `==`"
+                : "what may be assigned to: `v`, `v[i]`, `v.f`, `(a, b)`; equality is `==`");
 }
 
 Span AstBuilder::span(Rule* ctx) const {

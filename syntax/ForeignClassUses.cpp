@@ -21,7 +21,9 @@ class Uses {
     tokens_ = tokens(text_);
     const auto set = setElsewhere();
     if (set && !class_.unfilled.empty())
-      return problem(*set, "a field of a class in which fields begin without a value is set here");
+      return problem(*set,
+                     "a field of a class in which fields begin with `None` is set here: give the fields their values "
+                     "where the object is made");
     if (!class_.changes() && !set) return std::nullopt;
     if (class_.handsOnSelf || class_.sharesFields || holdsTwice()) return ClassProblem{};
     if (const auto at = shared()) return problem(*at, kTwoNames);

@@ -44,6 +44,7 @@ class ImportHelper : private WordView {
     }
     std::vector<Edit> edits = replacedBy(position(span(*p_.first).begin, span(*behindWord(n - 1)).end), text);
     startSums(n, edits);
+    for (const Imported& module : modules) nameAxes(module.name, n, edits);
     for (const Imported& module : modules) throughModule(module.name, module.alias, n, edits);
     return edits;
   }
@@ -75,8 +76,10 @@ class ImportHelper : private WordView {
       keepShown(module, n, ofPython && sums(n), *instead);
       std::vector<Edit> edits = replacedBy(whole, *instead);
       if (ofPython) startSums(n, edits);
+      nameAxes(module, n, edits);
       if (all && !prefixAll(module, n, edits)) return {};
       for (const Imported& i : imported) {
+        nameAxes(module + "." + i.name, n, edits);
         throughModule(module + "." + i.name, i.alias, n, edits);
         if (!prefixUses(module, i, n, edits)) return {};
       }
@@ -183,6 +186,27 @@ class ImportHelper : private WordView {
           {position(span(*behindWord(comma)).begin, end), ") + (" + between(span(*behindWord(start)).begin, end)});
       edits.push_back({position(span(*behindWord(m)).end), ")"});
     }
+  }
+
+  /// `x.max(1)` of NumPy and JAX, along an axis, as `x.max(axis: 1)`: in TL the number is a second operand. Where the
+  /// script has PyTorch's tensors, too, it is that library's `max` that may be meant.
+  void nameAxes(const std::string& module, ssize_t from, std::vector<Edit>& edits) const {
+    if ((module != "numpy" && module != "jax.numpy") || names(from, "torch")) return;
+    for (ssize_t n = from; behindWord(n); ++n) {
+      const std::string name = textOf(n);
+      if ((name != "max" && name != "min") || !is(n - 1, T::DOT) || !is(n + 1, T::LPAREN) || isLibrary(n - 2)) continue;
+      const ssize_t axis = is(n + 2, T::MINUS) ? n + 3 : n + 2;
+      const bool named = is(axis + 3, T::ASSIGN) || is(axis + 3, T::COLON);
+      const bool ends = is(axis + 1, T::RPAREN) || (is(axis + 1, T::COMMA) && named);
+      if (is(axis, T::INT) && ends && !definesMethod(from, name))
+        edits.push_back({position(span(*behindWord(n + 2)).begin), "axis: "});
+    }
+  }
+  /// Whether the script has a function or a method of that name.
+  bool definesMethod(ssize_t from, std::string_view name) const {
+    return anyToken(from, [&](ssize_t n) {
+      return is(n, T::NAME) && textOf(n) == name && (is(n - 1, T::FN) || textOf(n - 1) == "def");
+    });
   }
 
   /// Of a module that TL does not know either: it keeps its name.

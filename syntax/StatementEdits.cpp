@@ -12,8 +12,18 @@ Edit removed(const SourceManager& sources, Span part) {
   const std::string_view text = sources.file(part.file).text();
   const size_t line = part.begin == 0 ? 0 : text.rfind('\n', part.begin - 1) + 1;
   const size_t end = std::min(text.find('\n', part.end), text.size());
-  if (!isBlank(text.substr(line, part.begin - line)) || !isBlank(text.substr(part.end, end - part.end)))
+  if (!isBlank(text.substr(line, part.begin - line)) || !isBlank(text.substr(part.end, end - part.end))) {
+    // One of several in a line goes with the sign between them.
+    const size_t behind = std::min(text.find_first_not_of(' ', part.end), end);
+    const size_t before = part.begin == line ? std::string_view::npos : text.find_last_not_of(' ', part.begin - 1);
+    const auto at = [&](size_t begin, size_t to) {
+      return Edit{{part.file, static_cast<uint32_t>(begin), static_cast<uint32_t>(to)}, ""};
+    };
+    if (behind < end && text[behind] == ';')
+      return at(part.begin, std::min(text.find_first_not_of(' ', behind + 1), text.size()));
+    if (before != std::string_view::npos && text[before] == ';' && behind == end) return at(before, part.end);
     return {part, ""};
+  }
   return {{part.file, static_cast<uint32_t>(line), static_cast<uint32_t>(std::min(end + 1, text.size()))}, ""};
 }
 

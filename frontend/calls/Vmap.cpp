@@ -2,6 +2,7 @@
 #include "frontend/calls/Vmap.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -247,9 +248,12 @@ class Mapping {
     if (!at) return tools_.context.lost();
     const int64_t length = t.shape[static_cast<size_t>(*at)];
     if (n >= 0 && length != n) {
-      return tools_.context.fail(
+      auto d = tools_.context.error(
           Code::E0202, span,
           "`vmap` maps over dims of one length, not " + std::to_string(n) + " and " + std::to_string(length));
+      const bool ofTuple = !path.empty() && std::isdigit(static_cast<unsigned char>(path[0])) != 0;
+      if (const auto each = ofTuple ? eachPart(tools_.context, span) : std::nullopt) d.help(each->text, each->edits);
+      return d;
     }
     n = length;
     if (*at == 0) return Val::ofTensor(leaf.tensor, span);

@@ -16,6 +16,7 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/AssignedProperty.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/Places.h"
@@ -234,7 +235,8 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
         d.note(meaning->span, std::string(meaning->text)).help("bind it with `var` if that is meant");
       else if (const Span keyword = keywordOf(*binding); keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{keyword, "var"}});
-      else if (const auto edit = found == &target ? asVariable(*binding, *found) : std::nullopt)
+      else if (const auto edit = found == &target || binding->value.is(Val::Kind::Tensor) ? asVariable(*binding, *found)
+                                                                                          : std::nullopt)
         d.help("a parameter is a value: a variable of its name can be assigned", {*edit});
       else if (const auto bound = loopVariable(*binding, *found))
         d.help(bound->text, bound->edits);
@@ -356,6 +358,9 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
         d.help(fieldsText(names));
       else
         suggest(d, access.text, access.opSpan, names, nullptr, Among::Few);
+    } else if (now.is(Val::Kind::Tensor)) {
+      if (const auto property = assignedProperty(context_, scopes_, now, access))
+        d.help(property->text, property->edits);
     }
     return std::nullopt;
   }

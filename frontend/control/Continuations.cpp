@@ -137,6 +137,8 @@ Flow Continuations::mergeAtBoundary(ir::Value* condition, Span span, const FlowF
           fill(a[resultAt], c[resultAt], ends[0].returns, ends[1].returns);
         });
       });
+  if (!flags && (ends[0].returns || ends[1].returns))
+    context_.note({span, {}, false, {}}).kind = ir::SourceText::Kind::Return;
   Flow f = decode(merged);
   f.falls = ends[0].falls || ends[1].falls;
   return f;

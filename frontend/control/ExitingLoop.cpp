@@ -253,7 +253,8 @@ class Loops::Exiting {
       flow.broke = flow.continued = Val::ofBool(false);
       flow.returned = results[*places_.returned];
       flow.result = std::move(result);
-      flow.returned.span = flow.result.span = s_.span;  // for what is wrong with the merge
+      flow.returned.span = s_.span;  // for what is wrong with the merge
+      flow.result.span = exits_.returned.valid() ? exits_.returned : s_.span;
     }
     return flow;
   }

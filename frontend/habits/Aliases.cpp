@@ -52,6 +52,32 @@ class Callers {
     return found;
   }
 
+  /// Whether a call passes one array, or parts of it, for one of the parameters and for the other, too.
+  bool passOne(const ast::Stmt& fn, const NameSet& parameters, const std::string& other, int depth = 0) {
+    constexpr int kMostDepth = 4;
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if (found || e.kind != ExprKind::Call || holds(fn.span, e.span)) return true;
+      const AliasScope& scope = all_.scopeAt(e.span);
+      const auto passed = [&](const NameSet& given) {
+        NameSet names;
+        for (const ast::Expr* value : this->given(e, fn, given))
+          for (const std::string& n : value ? scope.sharedBy(*value) : NameSet())
+            names.merge(scope.aliasesOf(n, e.span));
+        return names;
+      };
+      const NameSet one = passed(parameters), two = passed({other});
+      found = std::ranges::any_of(one, [&](const std::string& n) { return two.contains(n); });
+      const ast::Stmt* around = scope.function();
+      if (found || depth == kMostDepth || one.empty() || !around || around->kind != StmtKind::Fn) return true;
+      for (const std::string& n : two) found = found || passOne(*around, one, n, depth + 1);
+      return true;
+    };
+    visitor.visit(all_.file());
+    return found;
+  }
+
  private:
   /// What a call passes for the parameters, if it is one of the function.
   std::vector<const ast::Expr*> given(const ast::Expr& e, const ast::Stmt& fn, const NameSet& parameters) const {
@@ -100,7 +126,13 @@ std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span
            p.otherwise->kind != ExprKind::Float;
   };
   if (fn && std::ranges::any_of(fn->params, isKept)) return name;
-  return fn && fn->kind == StmtKind::Fn ? Callers(all).read(*fn, aliases) : std::nullopt;
+  if (!fn || fn->kind != StmtKind::Fn) return std::nullopt;
+  for (const ast::FnParam& p : fn->params) {
+    const std::string& other = p.name.text;
+    const bool read = !aliases.contains(other) && scope.isReadAfter(other, change);
+    if (read && Callers(all).passOne(*fn, aliases, other)) return other;
+  }
+  return Callers(all).read(*fn, aliases);
 }
 
 }  // namespace

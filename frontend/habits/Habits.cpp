@@ -67,6 +67,15 @@ std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
   return typeTest(context_, scopes_, call);
 }
 
+namespace {
+/// Whether a loop comes to a call in some of its trips only.
+bool isSometimes(const ast::File& file, const ast::Expr& call) {
+  const ast::Stmt* loop = statementAround(file, call.span, {ast::Stmt::Kind::For, ast::Stmt::Kind::While});
+  const ast::Expr* branch = expressionAround(file, call.span, ExprKind::If);
+  return loop && branch && loop->span.begin < branch->span.begin && branch->span.end <= loop->span.end;
+}
+}  // namespace
+
 bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args) {
   const ast::Expr& callee = *call.args[0];
   const ast::File* file = context_.frame().unit->file;
@@ -77,6 +86,10 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     const auto known = appended(context_, call, args->args.back().value);
     if (known)
       d.help(known->text, known->edits);
+    else if (file && isSometimes(*file, call))
+      d.help(
+          "how many the loop appends is known only when it runs: make room for the most, `var xs = zeros([n])` and "
+          "`var k = 0`, set `xs[k] = x; k += 1`, and read those before `k`");
     else
       d.help(std::string(syntax::familiarName("append")->help));
     return true;
@@ -309,7 +322,8 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
   }
   const bool taken = known->ofGradients && isTrained(*file);  // by the step
   d.help(mode ? mode->help : std::string(known->help),
-         mode || taken ? std::vector<Edit>() : std::vector<Edit>{syntax::removed(context_.sources, s->span)});
+         mode || taken ? std::vector<Edit>()
+                       : std::vector<Edit>{syntax::removed(context_.sources, withEmptiedLoop(*file, *s))});
   return true;
 }
 
@@ -431,7 +445,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const ast::Stmt* alone = known && known->nothing && file ? placeIn(*file, member.span).statement : nullptr;
   if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value->kind == ExprKind::Call &&
       alone->value->args[0].get() == &member) {
-    d.help(std::string(known->help), {syntax::removed(context_.sources, alone->span)});
+    d.help(std::string(known->help), {syntax::removed(context_.sources, withEmptiedLoop(*file, *alone))});
     return true;
   }
   if (isInPlaceName(name) && !known) {

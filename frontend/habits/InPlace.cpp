@@ -17,15 +17,53 @@ namespace tenc::frontend {
 
 namespace {
 using ExprKind = ast::Expr::Kind;
+using syntax::ForeignArgument;
 using StmtKind = ast::Stmt::Kind;
 constexpr std::string_view kMaybe =
     "values do not change in place, and whether this one would depends on `inplace`: bind the name again where the "
     "change is meant, and leave `inplace` out where it is not";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 
+constexpr std::string_view kUnheld =
+    "what changes here is a value of its own, which nothing holds: assign to the variable itself, or bind this value "
+    "with `var`, change that and go on with it";
+
 /// What can be assigned to.
 bool isPlace(const ast::Expr& e) {
-  return e.kind == ExprKind::Name || e.kind == ExprKind::Index || e.kind == ExprKind::Member;
+  if (e.kind == ExprKind::Name) return true;
+  if (e.kind == ExprKind::Member) return e.text != "T" && e.text != "mT" && isPlace(*e.args[0]);
+  return e.kind == ExprKind::Index && isPlace(*e.args[0]);
+}
+
+/// Whether it is a place, or one the other way round, which an assignment turns back.
+bool isPlaceOrTurned(const ast::Expr& e) { return isPlace(e.kind == ExprKind::Member ? *e.args[0] : e); }
+
+/// Whether a method does the same with each element, wherever it stands.
+bool changesEach(std::string_view method) {
+  static constexpr std::string_view kEach[] = {
+      "fill",      "fill_",     "zero_",     "add_",        "sub_",       "mul_",          "div_",
+      "pow_",      "clamp_",    "clip_",     "exp_",        "log_",       "sqrt_",         "rsqrt_",
+      "abs_",      "neg_",      "relu_",     "sigmoid_",    "tanh_",      "sin_",          "cos_",
+      "floor_",    "ceil_",     "round_",    "reciprocal_", "square_",    "negative_",     "divide_",
+      "multiply_", "subtract_", "absolute_", "clamp_min_",  "clamp_max_", "floor_divide_", "remainder_"};
+  return std::ranges::find(kEach, method) != std::end(kEach);
+}
+
+/// What has each of its elements once in a view of it, `x` of `x.view(-1)` and `x.T`; null for another expression.
+/// `reshape`, `flatten` and `ravel` make copies of some arrays.
+const ast::Expr* viewedBy(const ast::Expr& e) {
+  static constexpr std::string_view kViews[] = {"view",      "t",        "transpose",  "permute",
+                                                "unsqueeze", "squeeze",  "swapaxes",   "swapdims",
+                                                "movedim",   "moveaxis", "expand_dims"};
+  if (e.kind == ExprKind::Member) return e.text == "T" || e.text == "mT" ? e.args[0].get() : nullptr;
+  if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return nullptr;
+  return std::ranges::find(kViews, e.args[0]->text) == std::end(kViews) ? nullptr : e.args[0]->args[0].get();
+}
+
+/// What a call changes as a statement: its operand, or what its method is called of.
+const ast::Expr* receiverOf(const ast::Expr& call) {
+  if (const ast::Expr* operand = changedByCall(call)) return operand;
+  return call.args[0]->kind == ExprKind::Member ? call.args[0]->args[0].get() : nullptr;
 }
 
 /// Whether it is, or is a part of, what an object holds, which goes on holding it: `self.b`.
@@ -106,8 +144,55 @@ bool Translation::changesItsOperand(const ast::Expr& call, const Callee& callee)
   const std::string own = call.args[0]->args[0]->text + "." + std::string(callee.name);
   const bool known = !syntax::foreignCalls(callee.name).empty() || syntax::familiarName(callee.name) ||
                      !syntax::foreignCalls(own).empty();
-  return isAskedInPlace(call) || (isPlace(*operand) && !known);
+  return isAskedInPlace(call) || (isPlaceOrTurned(*operand) && !known);
 }
+
+void Translation::throughViews(const ast::Expr& e, const Callee& callee, Given& given) {
+  const ast::Expr* receiver = receiverOf(e);
+  const ast::Expr* viewed = receiver;
+  for (const ast::Expr* behind = receiver; behind; behind = viewedBy(*viewed)) {
+    if (behind->kind == ExprKind::Call && hasForeignPrefix(*behind->args[0], scopes_)) return;
+    viewed = behind;
+  }
+  // An array as index takes a copy there.
+  const auto isOfPlace = [&](const ast::Subscript& s) {
+    return s.kind == ast::Subscript::Kind::Slice ||
+           (s.index && (s.index->kind == ExprKind::Int || rankOf(*s.index) == 0));
+  };
+  for (const ast::Expr* at = viewed; at && !at->args.empty(); at = at->args[0].get())
+    if (!std::ranges::all_of(at->subscripts, isOfPlace)) return;
+  const auto isNumber = [](const ForeignArgument& a) { return a.rank == 0 || a.number; };
+  const bool numbers = !given.empty() && std::all_of(given.begin() + 1, given.end(), isNumber);
+  if (viewed == receiver || !isPlace(*viewed) || !numbers || !changesEach(callee.name)) return;
+  if (given[0].text == text(*receiver)) given[0] = argument(*viewed);
+}
+
+/// Where a call makes a view that a method changes, `x.view(-1)` in `x.view(-1).zero_()`: the whole of that, if it can
+/// be written; nothing where it is no such call.
+std::optional<TranslatedCall> Translation::viewChanged(const ast::Expr& e, const ast::File& file) {
+  if (!viewedBy(e)) return std::nullopt;
+  const ast::Expr* by = expressionAround(file, e.span, [&](const ast::Expr& call) {
+    if (call.kind != ExprKind::Call || &call == &e) return false;
+    const ast::Expr* viewed = receiverOf(call);
+    while (viewed && viewed != &e) viewed = viewedBy(*viewed);
+    return viewed && changesEach(call.args[0]->text);
+  });
+  if (!by || besideOf(file, *by) != Beside::Statement || !asked_.insert(&e).second) return std::nullopt;
+  auto whole = call(*by);
+  asked_.erase(&e);
+  return whole;
+}
+
+bool Translation::assignsUnheld(const ast::Expr& e, std::string_view written) {
+  const ast::Expr* receiver = receiverOf(e);
+  if (!receiver || isPlace(*receiver)) return false;
+  const std::string& own = text(*receiver);
+  if (!written.starts_with(own + " ")) return false;
+  const std::string_view sign = written.substr(own.size() + 1, written.find(' ', own.size() + 1) - own.size() - 1);
+  return sign == "=" || sign == "+=" || sign == "-=" || sign == "*=" || sign == "/=";
+}
+
+TranslatedCall Translation::unheld(const ast::Expr& e) { return {"", std::string(kUnheld), e.span}; }
 
 /// Whether the script reads what a method changes behind the call, or in the next trip of its loop.
 bool Translation::readsAgain(const ast::Expr& call) const {
@@ -141,8 +226,7 @@ std::optional<TranslatedCall> Translation::changedWhereRead(const ast::Expr& e, 
 /// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
 std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
                                                    Beside beside) {
-  if (beside != Beside::Statement || given.empty() || !changesItsOperand(e, callee) || !isPlace(*changedByCall(e)))
-    return std::nullopt;
+  if (beside != Beside::Statement || given.empty() || !changesItsOperand(e, callee)) return std::nullopt;
   if (!isInPlaceKnown(e)) return TranslatedCall{"", std::string(kMaybe), e.span};
   const WrittenCall written = [&] {
     WrittenCall w{callee.name, callee.method, {}, beside};

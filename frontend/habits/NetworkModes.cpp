@@ -116,8 +116,21 @@ void NetworkModes::addMode(const ast::Expr& call) {
   // `net.cpu().train()`: what a method gives may be the network itself.
   while (*trains && network->kind == ExprKind::Call && network->args[0]->kind == ExprKind::Member)
     network = network->args[0]->args[0].get();
-  if (const ast::Expr* root = rootOf(*network))
-    events_.push_back({pathOf(*network), root->text, call.span, functionAround(file_, call.span), *trains});
+  const ast::Expr* root = rootOf(*network);
+  if (!root) return;
+  const ast::Stmt* fn = functionAround(file_, call.span);
+  events_.push_back({pathOf(*network), root->text, call.span, fn, *trains});
+  // `for m in [a, b]: m.eval()`
+  for (const ast::Stmt* loop : loops_) {
+    const bool walks = loop->kind == StmtKind::For && holds(loop->body.span, call.span) && loop->lo && !loop->hi &&
+                       !loop->pattern.isTuple && loop->pattern.name.text == root->text && network == root;
+    if (!walks || (loop->lo->kind != ExprKind::Array && loop->lo->kind != ExprKind::Tuple)) continue;
+    const bool rebinds = std::ranges::any_of(
+        bindings_, [&](const Binding& b) { return b.name == root->text && holds(loop->body.span, b.span); });
+    if (rebinds || exitsOf(loop->body).any()) continue;
+    for (const ast::ExprPtr& each : loop->lo->args)
+      if (const ast::Expr* of = rootOf(*each)) events_.push_back({pathOf(*each), of->text, call.span, fn, *trains});
+  }
 }
 
 /// What a function does to its parameters and to the variables of the script happens where it is called.

@@ -104,6 +104,15 @@ const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint3
   return found;
 }
 
+Span withEmptiedLoop(const ast::File& file, const ast::Stmt& s) {
+  using Kind = ast::Expr::Kind;
+  const ast::Stmt* loop = placeIn(file, s.span).outer;
+  const bool alone = loop && loop->kind == ast::Stmt::Kind::For && loop->body.statements.size() == 1 && loop->lo &&
+                     (loop->lo->kind == Kind::Array || loop->lo->kind == Kind::Tuple);
+  const auto isNamed = [](const ast::ExprPtr& e) { return e->kind == Kind::Name || e->kind == Kind::Member; };
+  return alone && std::ranges::all_of(loop->lo->args, isNamed) ? loop->span : s.span;
+}
+
 std::string nameBound(const ast::Stmt& s) {
   using Kind = ast::Stmt::Kind;
   if (s.kind == Kind::Assign && s.op == "=" && s.target->kind == ast::Expr::Kind::Name) return s.target->text;

@@ -33,6 +33,9 @@ const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::K
 const ast::Expr* expressionAt(const ast::File& file, Span span);
 /// What a call of the function gives a parameter, by place, by name or by default; null for nothing.
 const ast::Expr* givenTo(const ast::Stmt& fn, size_t parameter, const ast::Expr& call);
+/// The statement, with a loop over names that are written there and that does nothing else: `for m in [a, b] { m.eval()
+/// }`.
+Span withEmptiedLoop(const ast::File& file, const ast::Stmt& s);
 /// How often a name stands in the file as an expression.
 size_t timesNamed(const ast::File& file, std::string_view name);
 /// The statement that binds a name last before a place; null for none.

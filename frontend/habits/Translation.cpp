@@ -317,7 +317,9 @@ namespace {
 std::string assignedTransposed(const std::string& text) {
   const size_t turn = text.find(".T "), value = text.find("= ");
   if (turn == text.npos || value == text.npos || value > turn + 4 || text.find_first_of(" (") < turn) return text;
-  return text.substr(0, turn) + text.substr(turn + 2, value - turn) + "(" + text.substr(value + 2) + ").T";
+  const std::string given = text.substr(value + 2);
+  const bool number = given.find_first_not_of("0123456789._-") == given.npos;
+  return text.substr(0, turn) + text.substr(turn + 2, value - turn) + (number ? given : "(" + given + ").T");
 }
 }  // namespace
 
@@ -332,8 +334,11 @@ std::string inPlaceHelp(const std::string& read) {
 
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   auto found = known(e);
-  if (found) found->text = assignedTransposed(found->text);
   const ast::File* file = context_.frame().unit->file;
+  if (found) found->text = assignedTransposed(found->text);
+  if (found && assignsUnheld(e, found->text)) return unheld(e);
+  if (file && (!found || (!found->text.empty() && found->whole == e.span)))
+    if (auto whole = viewChanged(e, *file)) return whole;
   const std::string name(found ? assignedIn(found->text) : "");
   if (found && file && !found->text.empty())
     if (auto changed = changedCopy(e, *found, *file)) return changed;
@@ -356,6 +361,7 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (const auto option = callee->method ? std::nullopt : inPlaceArgument(e))
     given.erase(given.begin() + static_cast<std::ptrdiff_t>(*option));
   const bool changed = changesItsOperand(e, *callee);
+  if (callee->method && beside == Beside::Statement) throughViews(e, *callee, given);
   if (changed && beside != Beside::Statement)
     if (auto there = changedWhereRead(e, *callee, given, beside); there || callee->method) return there;
   if (const std::string both = beside == Beside::Range && file ? nameOfLoops(*file, e.span) : ""; !both.empty())

@@ -60,6 +60,7 @@ class Translation {
   /// What is said instead of `x.clone()` becoming `x` where something changes the copy in the same expression, with the
   /// whole of that where it is a value: `y = x * 2` for `y = x.clone().mul_(2)`.
   std::optional<TranslatedCall> changedCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file);
+  std::optional<TranslatedCall> viewChanged(const ast::Expr& e, const ast::File& file);
   bool dropsCopy(const ast::Expr& e, const TranslatedCall& known, const ast::File& file);
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
@@ -79,6 +80,12 @@ class Translation {
   /// Whether a function or a lambda that takes something holds it: each call may give it other types.
   bool isOfManyTypes(Span part) const;
   bool readsAgain(const ast::Expr& call) const;
+  /// Where what a method changes is a view of a variable, and the method does the same with each element, gives it the
+  /// variable: `x.fill_(2.0)` for `x.view(-1).fill_(2.0)`.
+  void throughViews(const ast::Expr& e, const Callee& callee, Given& given);
+  /// Whether the text assigns to what the call's method is called of, a value that no variable holds.
+  bool assignsUnheld(const ast::Expr& e, std::string_view written);
+  static TranslatedCall unheld(const ast::Expr& e);
   /// Whether the call changes its operand, and is not known as a function of that name: `clip_grad_norm_`.
   static bool changesItsOperand(const ast::Expr& call, const Callee& callee);
   std::string dtypeMeant(const ast::Expr& value) const;
@@ -99,6 +106,7 @@ class Translation {
 
   Context& context_;
   Scopes& scopes_;
+  std::set<const ast::Expr*> asked_;                         ///< views whose change is being written
   std::unordered_map<const ast::Expr*, std::string> texts_;  ///< a call that is not known asks twice for its arguments
 };
 

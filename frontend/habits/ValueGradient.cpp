@@ -237,6 +237,21 @@ std::optional<Help> valueGradient(Context& context, Span call, Span y, Span x, b
               {{call, "grad(|" + variable->text + "| " + function + ")(" + variable->text + ")"}}};
 }
 
+namespace {
+/// Whether a name is bound to a list or a tuple of what calls give, `[torch.ones(2), torch.zeros(1)]`.
+bool isListOfCalls(const ast::File& file, const ast::Expr& name) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.span.end > name.span.begin || nameBound(s) != name.text || !s.value) return;
+    const bool lists = s.value->kind == ast::Expr::Kind::Array || s.value->kind == ast::Expr::Kind::Tuple;
+    found = lists && std::ranges::any_of(s.value->args, [](auto& e) { return e->kind == ast::Expr::Kind::Call; });
+  };
+  if (name.kind == ast::Expr::Kind::Name) visitor.visit(file);
+  return found;
+}
+}  // namespace
+
 std::optional<Help> tupleOfGradient(Context& context, Scopes& scopes, const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
   const bool ofLibrary = callee.kind == ast::Expr::Kind::Member && callee.text == "grad" &&
@@ -265,9 +280,14 @@ std::optional<Help> tupleOfGradient(Context& context, Scopes& scopes, const ast:
     const ast::Expr* i = takes ? e.subscripts[0].index.get() : nullptr;
     return i && i->kind == ast::Expr::Kind::Int && i->text == "0";
   });
+  // By several values it is a tuple, also in TL.
+  const Binding* by = values[1]->kind == ast::Expr::Kind::Name ? scopes.find(values[1]->span) : nullptr;
+  const bool several = by && by->value.isTree();
+  if (!several && (!by || by->value.poison()) && isListOfCalls(*file, *values[1])) return Help{said, {}};  // not yet
+  if (several) taker = nullptr;
   auto made = valueGradient(context, taker ? taker->span : call.span, values[0]->span, values[1]->span, summed);
   if (!made) return Help{said, {}};
-  if (!taker) made->edits[0].replacement = "(" + made->edits[0].replacement + ",)";
+  if (!taker && !several) made->edits[0].replacement = "(" + made->edits[0].replacement + ",)";
   return made;
 }
 

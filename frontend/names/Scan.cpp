@@ -132,6 +132,7 @@ void merge(Exits& into, Exits from) {
   into.returns |= from.returns;
   if (!into.breakAt.valid()) into.breakAt = from.breakAt;
   if (!into.returnAt.valid()) into.returnAt = from.returnAt;
+  if (!into.returned.valid()) into.returned = from.returned;
 }
 }  // namespace
 
@@ -155,12 +156,14 @@ Exits exitsOf(const ast::Stmt& s) {
     case Kind::Return:
       r.returns = true;
       r.returnAt = s.span;
+      if (s.value) r.returned = s.value->span;
       break;
     case Kind::For:
     case Kind::While: {
       const Exits inner = exitsOf(s.body);
       r.returns = inner.returns;
       r.returnAt = inner.returnAt;
+      r.returned = inner.returned;
       break;
     }
     case Kind::Expr:

@@ -51,6 +51,7 @@ struct Exits {
   bool continues = false;  ///< `continue` of the enclosing loop
   bool returns = false;
   Span breakAt, returnAt;  ///< the first of each
+  Span returned;           ///< what the first `return` gives, where it gives something
   bool any() const { return breaks || continues || returns; }
 };
 /// Exits that leave the block; those of loops and lambdas inside are theirs.

@@ -154,6 +154,7 @@ class Reporter {
     Span move{};         ///< the `.to(d)` that the text ends in
     Span undo{};         ///< the same, where a mended line leaves it out
     std::string name{};  ///< the text in quotes when it is short
+    bool part = false;   ///< a leaf of a tree that has leaves on other devices: the text would move those, too
   };
   /// What a move of a value costs: bytes, and how often. Nothing when a loop's trips are not known.
   struct Cost {
@@ -190,6 +191,9 @@ class Reporter {
   Diagnostic ruleApart(const ir::Op& op, const std::string& actual, const std::string& expected) const;
   /// E0304
   Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
+  /// An error in the text of the standard library, told at the call that the script makes: users cannot mend the
+  /// library.
+  Diagnostic toldAtCall(Diagnostic d) const;
 
   /// Notes the calls that led here.
   void callChain(Diagnostic& d) const;
@@ -197,6 +201,8 @@ class Reporter {
   std::string subjectOf(const ir::Op& op) const;
   /// Whether the op is what an assignment to elements makes.
   bool isAssignment(const ir::Op& op) const;
+  /// Whether the branches of the op give what the function returns, as where one of them leaves it.
+  bool returns(const ir::Op& op) const;
   /// Where the source writes operand `number` of `op`, the value `v`.
   Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
   /// The text of operand `number` of any op, conditions included; invalid when it is not known.
@@ -213,6 +219,16 @@ class Reporter {
   /// Whether the source writes a text of that kind at the op's place.
   bool isA(const ir::Op& op, ir::SourceText::Kind kind) const;
   Use useAt(Span span, const std::string& leaf) const;
+  /// As `useOf`, of a leaf the text of its tree.
+  Use treeOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  /// The variable, or the field of one, whose elements a statement assigns; null where it does not begin with one.
+  const ir::SourceText* assignedAt(Span statement) const;
+  /// Of several values in brackets the one that `v` is, or is a leaf of; null where that is not known.
+  const ir::SourceText* elementOf(const ir::Value& v, Span list) const;
+  /// Whether the tree of the leaf `v`, operand `number` of `op`, has leaves on other devices.
+  bool isUneven(const ir::Op& op, const ir::Value& v, size_t number) const;
+  /// What the source writes in place of operands that one call has made of others: `max(x, lo)` of `clamp(x, lo, hi)`.
+  std::vector<Operand> writtenOperands(const ir::Op& op, const std::vector<Operand>& operands) const;
   const ir::OperandText* operandOf(const ir::Op& op, const ir::Value& v, size_t number) const;
   bool isCompound(const ir::Op& op) const;
   /// What a message calls a value: its source text in quotes, or words where it has none.

@@ -170,8 +170,9 @@ std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t 
     return at[1 - b];
   }
   if (at[0] == at[1]) return at[0];
-  fail(op, report_.apart(op, "the branches of `if` give values on different devices",
-                         {{v[0], at[0], 2 * k}, {v[1], at[1], 2 * k + 1}}));
+  const char* what = report_.returns(op) ? "the function returns values on different devices"
+                                         : "the branches of `if` give values on different devices";
+  fail(op, report_.apart(op, what, {{v[0], at[0], 2 * k}, {v[1], at[1], 2 * k + 1}}));
   return std::string(kPoison);
 }
 

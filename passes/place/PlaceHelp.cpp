@@ -40,7 +40,8 @@ std::string Reporter::wantedPlace(const Op& op) const {
     if (user.kind == OpKind::SamePlace && use.operand == 0) return user.operand(1)->type.place.device;
     if (user.kind == OpKind::Return && !instance_.isRoot) {
       const std::vector<std::string>& places = instance_.func->resultPlaces;
-      return expectedPlace(shared_, instance_, use.operand < places.size() ? places[use.operand] : "");
+      const std::string written = use.operand < places.size() ? places[use.operand] : "";
+      return isAnywhere(written) ? std::string() : expectedPlace(shared_, instance_, written);
     }
     if (!user.has(ir::Trait::Elementwise) && !user.has(ir::Trait::Structural)) return {};
     at = &user;
@@ -110,7 +111,9 @@ std::vector<Reporter::Move> Reporter::movesTo(const Op& op, const std::vector<Op
     if (o.device == device) continue;
     const Value* value = writtenOperand(op, o.value);
     Use use = useOf(op, o.value, o.number);
-    const auto same = [&](const Move& m) { return use.span.valid() ? m.use.span == use.span : m.value == value; };
+    const auto same = [&](const Move& m) {
+      return use.span.valid() && !use.part ? m.use.span == use.span : m.value == value;
+    };
     const auto known = std::find_if(moves.begin(), moves.end(), same);
     if (known != moves.end()) {
       if (known->value == value || known->use.undo.valid()) continue;
@@ -126,7 +129,7 @@ std::vector<Reporter::Move> Reporter::movesTo(const Op& op, const std::vector<Op
       continue;
     }
     moves.push_back({value, std::move(use), costOf(value), 1});
-    if (isOperator(op)) addLeaves(op, o.number, moves.back());
+    if (isOperator(op) && !moves.back().use.part) addLeaves(op, o.number, moves.back());
   }
   return moves;
 }
@@ -183,7 +186,7 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
              : i + 1 == moves.size() ? " and "
                                      : ", ") +
             text + " (" + type + ", " + sizeText(m.cost.bytes) + ")";
-    complete = complete && m.use.span.valid();
+    complete = complete && m.use.span.valid() && !m.use.part;
     const std::string move = ".to(" + spelled(device) + ")";
     const Span at = m.use.span;
     if (!at.valid()) continue;
@@ -283,7 +286,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
   Help help;
   for (const LoopInput& e : inputs) {
     const Use use = useOf(*e.user, e.value, e.number);
-    if (!use.span.valid() || !use.postfix) return;
+    if (!use.span.valid() || !use.postfix || use.part) return;
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
   help.cheaper = true;

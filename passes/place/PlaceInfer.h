@@ -60,7 +60,7 @@ class Inference {
   /// A host read: the value is seen where it lives and moves to the host when it is elsewhere (P4 d).
   void hostRead(const Op& op, size_t i, Cause cause);
 
-  void fail(const Op& op, Diagnostic d) { in_.errors[&op].push_back(std::move(d)); }
+  void fail(const Op& op, Diagnostic d) { in_.errors[&op].push_back(report_.toldAtCall(std::move(d))); }
 
   ValueInfo& set(Value* v, std::string place, Why why, const Value* from = nullptr, const Op* cause = nullptr);
   void poison(Op& op);

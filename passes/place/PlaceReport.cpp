@@ -17,6 +17,12 @@ bool cheaper(const Reporter::Choice& a, const Reporter::Choice& b) {
   return x || y ? x.has_value() : p < q;
 }
 
+/// Whether it is what a lambda has captured: a value of the place where the lambda is written, that no call gives.
+bool isCapture(const Instance& in, const ir::Value& v) {
+  const std::vector<std::string>& places = in.func->paramPlaces;
+  return !v.op && v.region == in.func->body.get() && v.index < places.size() && isOfCapture(places[v.index]);
+}
+
 }  // namespace
 
 void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& device, Called who) const {
@@ -26,6 +32,11 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
     if (it == in->info.end()) return;
     const ValueInfo& info = it->second;
     const std::string is = who.text() + " is on " + device;
+    // What has no name is told once of each place: calls of derivatives stand for one of the script.
+    const auto pass = [&](Span at, const std::string& as) {
+      const bool again = who.quoted.empty() && !d.notes.empty() && d.notes.back().span == at;
+      if (!again) d.notes.push_back({at, is + as});
+    };
     switch (info.why) {
       case Why::Free: return;
       case Why::Default: d.notes.push_back({spanOf(v), is + ", the default device"}); return;
@@ -34,7 +45,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
       case Why::Annotation:
         if (info.cause && info.cause->operandCount() > 0 && !info.cause->boolAttr("named")) {  // `zeros_like(x)`
           v = info.cause->operand(0);
-          d.notes.push_back({spanOf(*info.cause), is + ", as " + called(v, "what it is made like").text() + " is"});
+          pass(spanOf(*info.cause), ", as " + called(v, "what it is made like").text() + " is");
           who = called(v, "that");
           break;
         }
@@ -51,7 +62,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
           d.notes.push_back({spanOf(v), is + ", the result of this call"});
           return;
         }
-        d.notes.push_back({spanOf(v), is + ", as the arguments of this call are"});
+        pass(spanOf(v), ", as the arguments of this call are");
         v = info.from;
         who = called(v, "the argument");
         break;
@@ -66,11 +77,16 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
                                                : ": the signature names no device, and nothing calls it")});
           return;
         }
-        d.notes.push_back(
-            {info.cause ? shared_.module.span(info.cause->loc) : Span{}, is + ", as the argument of this call is"});
+        if (!isCapture(*in, *v)) {
+          pass(info.cause ? shared_.module.span(info.cause->loc) : Span{}, ", as the argument of this call is");
+          who = called(info.from, "the argument");
+        } else if (const Called source = called(info.from, ""); !source.quoted.empty() && source.quoted != who.quoted) {
+          const Span at = info.cause ? shared_.module.span(info.cause->loc) : Span{};
+          if (!who.quoted.empty()) d.notes.push_back({at, who.quoted + " is computed from " + source.quoted});
+          who = source;
+        }
         v = info.from;
         in = in->caller;
-        who = called(v, "the argument");
         break;
       case Why::Operand:
       case Why::Variable: {
@@ -83,7 +99,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         const ir::Value* named = behindBroadcast(next);
         // The value of a block is known by the name outside.
         const bool sameValue = v->op && v->op->kind == ir::OpKind::On && !who.quoted.empty();
-        const Called source = called(named, "");
+        const Called source = isCapture(*in, *named) ? Called{} : called(named, "");
         if (!sameValue && !source.quoted.empty() && source.quoted != who.quoted) {
           if (!who.quoted.empty()) d.notes.push_back({spanOf(v), who.quoted + " is computed from " + source.quoted});
           who = source;
@@ -168,8 +184,9 @@ Help Reporter::assignOutside(const std::string& device) {
           {}};
 }
 
-Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
+Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vector<Operand>& made,
                            const std::string& fixed) const {
+  const std::vector<Operand> operands = writtenOperands(op, made);
   Diagnostic d{};
   d.code = Code::E0301;
   d.message = std::move(message);
@@ -222,7 +239,13 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
                                 const ir::Value* old, const std::string& expected, size_t number) const {
   Diagnostic d{};
   d.code = Code::E0302;
-  const Called variable = calledVariable(op, old);
+  Called variable = calledVariable(op, old);
+  const auto isElsewhere = [&](const auto& o) {  // of the same variable, a tree
+    const bool beside = o->kind == ir::OpKind::SamePlace && o->loc.index == op.loc.index;
+    return beside && !mixes(o->operand(1)->type) && o->operand(1)->type.place.device != expected;
+  };
+  const bool isPart = op.kind == ir::OpKind::SamePlace && std::ranges::any_of(op.parent->ops, isElsewhere);
+  if (isPart && !variable.quoted.empty()) variable.quoted = "a part of " + variable.quoted;
   if (const ir::Op* block = value->op ? blockOfElements(*value->op) : nullptr) {
     d.message =
         variable.text() + " is on " + expected + " and keeps its device, but its elements are assigned on " + actual;
@@ -248,7 +271,8 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   provenance(d, old, expected, variable);
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
   // `x = x.to(gpu)` means a variable that lives there.
-  const bool itself = value->op && value->op->kind == ir::OpKind::To && value->op->operand(0) == old;
+  const bool itself = value->op && value->op->kind == ir::OpKind::To && value->op->operand(0) == old &&
+                      (!use.span.valid() || covers(use.span, spanOf(*value->op)));
   if (itself) startHelp(d, op, old, actual, moves, true);
   if (d.helps.empty()) moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
@@ -321,6 +345,35 @@ Help Reporter::partHelp(const ir::Op& op, const std::vector<Operand>& parts) con
     names += (names.empty() ? "" : " or ") + name.substr(0, name.size() - 1) + ".device`";
   }
   return {"ask for the device of one of them: " + names, {}};
+}
+
+Diagnostic Reporter::toldAtCall(Diagnostic d) const {
+  const SourceManager* sources = shared_.context.sources;
+  if (!sources || !sources->inLibrary(d.span)) return d;
+  const Instance* in = &instance_;
+  while (in->call && sources->inLibrary(shared_.module.span(in->call->loc))) in = in->caller;
+  if (!in->call || !shared_.module.span(in->call->loc).valid()) return d;
+  const Instance& caller = *in->caller;
+  const Reporter there(shared_, caller);
+  Diagnostic told{};
+  told.code = d.code;
+  told.message = d.message + ", in this call of `" + sourceName(*in->call) + "`";
+  told.span = shared_.module.span(in->call->loc);
+  told.notes.push_back({d.span, "it is here"});
+  std::vector<std::string> devices;
+  std::string parts;
+  for (size_t i = 0; i < in->call->operandCount(); ++i) {
+    const ir::Value* v = in->call->operand(i);
+    const std::string& device = v->type.place.device;
+    if (mixes(v->type) || std::find(devices.begin(), devices.end(), device) != devices.end()) continue;
+    devices.push_back(device);
+    const Called who = called(v, there.useOf(*in->call, v, i), "this argument");
+    parts += (parts.empty() ? "" : ", ") + who.text() + " is on " + device;
+    there.provenance(told, v, device, who);
+  }
+  there.callChain(told);
+  told.helps.push_back({"the function works on one device, and " + parts, {}});
+  return told;
 }
 
 Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const {

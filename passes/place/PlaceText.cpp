@@ -1,6 +1,9 @@
 // Where the source writes the operands of an op, by what the frontend has noted (`LocData::operands`, `Module::texts`).
 // Of IR that was read as text nothing is known unless it says so.
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <unordered_set>
 
 #include "passes/place/Place.h"
 #include "support/Quote.h"
@@ -71,6 +74,8 @@ bool Reporter::isA(const ir::Op& op, ir::SourceText::Kind kind) const {
 
 bool Reporter::isAssignment(const ir::Op& op) const { return isA(op, Kind::Assignment); }
 
+bool Reporter::returns(const ir::Op& op) const { return isA(op, Kind::Return); }
+
 bool Reporter::isOperator(const ir::Op& op) const { return isA(op, Kind::Operator) || isA(op, Kind::Update); }
 
 bool Reporter::isCompound(const ir::Op& op) const { return isA(op, Kind::Update); }
@@ -118,16 +123,68 @@ Span Reporter::textOf(const ir::Op& op, const ir::Value* v, size_t number) const
   return control ? extentOf(behindBroadcast(v)) : useOf(op, v, number).span;
 }
 
+const ir::SourceText* Reporter::elementOf(const ir::Value& v, Span list) const {
+  for (std::string name = v.name; !name.empty();) {
+    if (const ir::SourceText* element = shared_.module.texts->named(name, list)) return element;
+    const size_t tree = name.rfind('.');
+    name.resize(tree == std::string::npos ? 0 : tree);
+  }
+  return nullptr;
+}
+
+const ir::SourceText* Reporter::assignedAt(Span statement) const {
+  const ir::SourceText* found = nullptr;
+  for (const ir::SourceText& t : shared_.module.texts->all()) {
+    const bool named = t.kind == Kind::Name || t.kind == Kind::Member;
+    if (!named || t.span.file != statement.file || t.span.begin != statement.begin) continue;
+    if (t.span.end < statement.end && (!found || t.span.end > found->span.end)) found = &t;
+  }
+  return found;
+}
+
+bool Reporter::isUneven(const ir::Op& op, const ir::Value& v, size_t number) const {
+  if (v.name.empty() || hasOwnName(v)) return false;
+  const Span tree = treeOf(op, &v, number).span;
+  const auto isElsewhere = [&](const ir::Op& at, const ir::Value* leaf, size_t i) {
+    const bool other = !mixes(leaf->type) && leaf->type.place.device != v.type.place.device;
+    return other && !leaf->name.empty() && !hasOwnName(*leaf) && treeOf(at, leaf, i).span == tree;
+  };
+  if (op.kind == ir::OpKind::If) {
+    const ir::Op& yield = *op.regions[number % 2]->terminator();
+    for (size_t k = 0; k < yield.operandCount(); ++k)
+      if (isElsewhere(op, yield.operand(k), 2 * k + number % 2)) return true;
+    return false;
+  }
+  return std::any_of(op.parent->ops.begin(), op.parent->ops.end(), [&](const auto& o) {
+    const bool beside = o->kind == op.kind && o->loc.index == op.loc.index && number < o->operandCount();
+    return beside && isElsewhere(*o, writtenOperand(*o, o->operand(number)), number);
+  });
+}
+
 Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t number) const {
+  Use use = treeOf(op, v, number);
+  const ir::Value& leaf = *writtenOperand(op, v);
+  if (!use.span.valid() || !isUneven(op, leaf, number)) return use;
+  use.part = true;
+  use.name = "`" + leaf.name + "`";
+  return use;
+}
+
+Reporter::Use Reporter::treeOf(const ir::Op& op, const ir::Value* v, size_t number) const {
   using ir::OpKind;
   if (op.kind == OpKind::CheckPlace && spanOf(op).valid()) return useAt(spanOf(op), "");  // the field as it is given
+  if (number == 0 && op.has(ir::Trait::Scatters) && isAssignment(op))
+    if (const ir::SourceText* variable = assignedAt(spanOf(op))) return useAt(variable->span, "");
   const std::vector<ir::OperandText>& written = shared_.module.loc(op.loc).operands;
   const bool perOperand = op.kind == OpKind::Call || op.kind == OpKind::Print || op.kind == OpKind::Assert ||
                           op.kind == OpKind::If || op.kind == OpKind::Return || op.kind == OpKind::SamePlace ||
                           op.kind == OpKind::OnePlace || op.kind == OpKind::To;
   if (perOperand) {
     if (number >= written.size() || !written[number].span.valid()) return {};
-    return useAt(written[number].span, written[number].leaf);
+    const ir::SourceText* known = textAt(written[number].span);
+    const ir::SourceText* element =
+        known && known->kind == Kind::Tuple && written[number].leaf.empty() ? elementOf(*v, known->span) : nullptr;
+    return useAt(element ? element->span : written[number].span, written[number].leaf);
   }
   v = writtenOperand(op, v);
   const ir::OperandText* found = operandOf(op, *v, number);
@@ -138,8 +195,27 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
   // One element of a tuple or list.
   const Span extent = extentOf(v);
   if (covers(found->span, extent) && extent != found->span) return useAt(extent, "");
-  const ir::SourceText* element = v->name.empty() ? nullptr : shared_.module.texts->named(v->name, found->span);
+  const ir::SourceText* element = elementOf(*v, found->span);
   return element ? useAt(element->span, "") : useAt(found->span, found->leaf);
+}
+
+std::vector<Reporter::Operand> Reporter::writtenOperands(const ir::Op& op, const std::vector<Operand>& operands) const {
+  constexpr size_t kNoNumber = std::numeric_limits<size_t>::max();
+  std::vector<Operand> found;
+  std::unordered_set<const ir::Value*> seen;
+  const std::function<void(const Operand&)> add = [&](const Operand& o) {
+    if (!seen.insert(o.value).second) return;
+    const ir::Op* from = behindBroadcast(o.value)->op;
+    const bool made = from && from->loc.index != 0 && from->loc.index == op.loc.index && from->regions.empty() &&
+                      from->operandCount() > 0 && !from->has(ir::Trait::Placing) && !isOperator(op);
+    if (!made || useOf(op, o.value, o.number).span.valid()) return found.push_back(o);
+    for (const ir::Value* v : from->operands())
+      if (!mixes(v->type)) add({v, o.device, kNoNumber});
+  };
+  for (const Operand& o : operands) add(o);
+  const bool known = std::all_of(found.begin(), found.end(),
+                                 [&](const Operand& o) { return useOf(op, o.value, o.number).span.valid(); });
+  return known ? found : operands;
 }
 
 /// Which of the texts noted at `op` is that of its operand `number`, the value `v`: the frontend notes what the source
@@ -164,7 +240,7 @@ const ir::OperandText* Reporter::operandOf(const ir::Op& op, const ir::Value& v,
   if (const ir::OperandText* o = first(isName)) return o;
   if (const ir::OperandText* o = first([&](const ir::OperandText& o) { return covers(o.span, own); })) return o;
   if (const ir::OperandText* o = first(holdsName)) return o;
-  const bool oneEach = written.size() == op.operandCount() && written[number].span.valid();
+  const bool oneEach = written.size() == op.operandCount() && number < written.size() && written[number].span.valid();
   return oneEach ? &written[number] : nullptr;
 }
 

@@ -360,6 +360,7 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   call.move = Span{0, 39, 49};
   k.m.texts->add(call);
   k.m.texts->add({Span{0, 40, 41}, SourceText::Kind::Update, false, {}, Span{0, 38, 50}});
+  k.m.texts->add({Span{0, 60, 70}, SourceText::Kind::Return, false, {}});
   k.main->source = "nn.f";
   k.main->ownDevice = "gpu";
   k.main->span = Span{0, 1, 2};
@@ -369,7 +370,8 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   const std::string text = print(k.m, true);
   EXPECT_NE(text.find("loc(0:20:30 in \"f[N = 2]\" at 0:3:9 backward)"), std::string::npos) << text;
   EXPECT_NE(text.find("%m.w_1#1: f32[2] @gpu"), std::string::npos) << text;
-  EXPECT_NE(text.find("text 0:38:49 call \"to\" postfix move 0:39:49\ntext 0:40:41 update whole 0:38:50\n"),
+  EXPECT_NE(text.find("text 0:38:49 call \"to\" postfix move 0:39:49\ntext 0:40:41 update whole 0:38:50\n"
+                      "text 0:60:70 return\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("loc(0:40:41 of 0:38:39 \"fc.w\", unknown)"), std::string::npos) << text;
