@@ -295,7 +295,7 @@ void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functio
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   auto& dominators = functions.getResult<llvm::DominatorTreeAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
-    if (!loop->isInnermost()) continue;
+    if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kRarelyRun)) continue;
     llvm::addStringMetadataToLoop(loop, "llvm.loop.align", kAlignment);
     Addresses(*loop, evolution, dominators).simplify();
   }

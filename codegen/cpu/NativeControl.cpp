@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/cpu/NativeBody.h"
+#include "codegen/cpu/NativePasses.h"
 #include "ir/Loops.h"
 #include "runtime/abi/Program.h"
 
@@ -33,6 +34,7 @@ void latchOf(llvm::BranchInst* branch, bool rare, llvm::MDNode* group) {
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.vectorize.enable"),
                                          llvm::ConstantAsMetadata::get(llvm::ConstantInt::getFalse(c))}));
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.unroll.disable")}));
+    told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, kRarelyRun)}));
   } else {
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.parallel_accesses"), group}));
   }

@@ -32,6 +32,8 @@ void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functio
 bool writeFills(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Marks a vectorised loop, and what is left of it, whose arrays may overlap.
 inline constexpr const char* kMayOverlap = "tenc.may-overlap";
+/// Marks a loop that is hardly ever run: one that checks its indices, of which there is another that does not.
+inline constexpr const char* kRarelyRun = "tenc.rarely-run";
 /// Of optimiseNative (NativeCarried.cpp).
 void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeExtremes.cpp).
