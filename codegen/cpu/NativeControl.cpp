@@ -119,7 +119,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
              known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
   Counting count = {lo, hi, step, forward, looksOf(op, quietTrips(region))};
   std::vector<Linear> indices;
-  if (!hasLoop(region)) hoistReads(op);
+  if (!hasLoop(region)) hoistReads(op, region);
   if (!hasLoop(region) && (known || steps.most > 0)) {
     const IndexRanges::Scope scope(ranges_);
     indices = linearIndices(op, region);
@@ -279,6 +279,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
 void NativeEmitter::whileLoop(const ir::Op& op) {
   const ir::Region &condition = *op.regions[0], &region = *op.regions[1];
   Slots start = slotsOf(op, 0);
+  if (!hasLoop(region)) hoistReads(op, condition);
   auto *from = b_.GetInsertBlock(), *head = block("while"), *run = block("trip"), *done = block("done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);

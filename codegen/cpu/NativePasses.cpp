@@ -180,6 +180,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   vectorise(vectors);
   vectors.run(f, analyses.functions);
   carryElements(f, analyses.functions);
+  compareCarriedLast(f);
   shortenRecurrences(f, machine);
   widenCarried(f);
   expandExtremes(f);

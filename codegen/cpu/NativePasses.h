@@ -18,6 +18,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
 void setVectoriserOptions();
 
 /// Of optimiseNative (NativeRecurrences.cpp).
+void compareCarriedLast(llvm::Function& f);
 void shortenRecurrences(llvm::Function& f, const llvm::TargetMachine& machine);
 void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
