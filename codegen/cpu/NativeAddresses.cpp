@@ -274,7 +274,9 @@ class Addresses {
         if (behind.getIncomingValueForBlock(from) == &phi) counted.push_back(&behind);
       if (counted.empty()) continue;
       llvm::BasicBlock* between = splitExit(from, to);
-      Value* back = llvm::IRBuilder<>(between->getTerminator()).CreateSub(next, number(*step));
+      llvm::IRBuilder<> b(between->getTerminator());
+      // Frozen, or the next pass would find that this is what was counted before.
+      Value* back = b.CreateSub(b.CreateFreeze(next), number(*step));
       for (llvm::PHINode* behind : counted) behind->setIncomingValueForBlock(between, back);
       counted_[{&phi, between}] = back;
       next->dropPoisonGeneratingFlags();
