@@ -68,6 +68,14 @@ def states(r):
 def coded(r): return [np.minimum(r.integers(1, 20, 200000), 10), r.integers(0, 256, 200000).astype(u8)]
 
 
+def alike(r):
+    """Two texts of which one is the other with some letters changed."""
+    text = r.integers(0, 4, 20000).astype(u8)
+    other = text.copy()
+    other[r.integers(0, 20000, 1000)] = r.integers(0, 4, 1000)
+    return [text, other]
+
+
 def words(r):
     """Bytes of a text: letters, blanks, ends of lines."""
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvk     \n\t", u8)
@@ -139,6 +147,9 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "viterbi": (states, i64, (4000,)),
     "lru": (lambda r: [np.minimum(r.zipf(1.2, 500000), 4095).astype(i64)], i64, (1,)),
     "run_decode": (coded, u8, (2000000,)),
+    "moving_median": (every(normal(100000)), f64, (100000,)),
+    "banded_distance": (alike, i64, (1,)),
+    "huffman": (lambda r: [np.sort(r.integers(1, 1000000, 200000))], i64, (200000,)),
     "affine_8": (every(normal(8, f32), between(.8, .95, 8), normal(8, f32)), f32, (8,)),
     "affine_100": (every(normal(100, f32), between(.8, .95, 100), normal(100, f32)), f32, (100,)),
     "heat_64": (every(normal(64, f32)), f32, (64,)),

@@ -153,7 +153,9 @@ std::optional<int64_t> IndexRanges::mostTrips(const ir::Op& loop) {
     const auto distance = static_cast<uint64_t>(inside.most) - static_cast<uint64_t>(inside.least);
     const auto step = static_cast<uint64_t>(by.least > 0 ? by.least : -by.most);
     const Range after = of(next);
-    if (by.least > 0 ? after.least <= inside.least : after.most >= inside.most) continue;
+    const bool isExact = v->type.dtype == ir::DType::I64 &&
+                         (by.least > 0 ? inside.most <= kMost - by.most : inside.least >= kLeast - by.least);
+    if (!isExact && (by.least > 0 ? after.least <= inside.least : after.most >= inside.most)) continue;
     const uint64_t trips = std::min(distance / step, static_cast<uint64_t>(kMost) - 1) + 1;
     if (trips < static_cast<uint64_t>(kMost) && (!least || static_cast<int64_t>(trips) < *least))
       least = static_cast<int64_t>(trips);
@@ -239,6 +241,7 @@ void IndexRanges::assumeCondition(const ir::Value* condition, bool holds) {
           const auto known = ir::constantScalar(op->regions[side]->terminator()->operand(k));
           if (!known || (known->u != 0) == holds) continue;
           assumeCondition(op->operand(0), side != 0);
+          assumeChecked(*op->regions[1 - side]);
           return assumeCondition(op->regions[1 - side]->terminator()->operand(k), holds);
         }
       }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum { TAPS = 16, FILTERED = 100000, BIT_WORDS = 200000, WALLS = 1000000, SELECTED = 3000, INSERTED = 4000, SLID = 500000 };
-enum { WINDOW = 50, COINS = 12, AMOUNT = 100000 };
+enum { WINDOW = 50, COINS = 12, AMOUNT = 100000, SIGNS = 200000, NUMBERS = 100000, WIDTH = 31 };
 
 void convolution(const float* restrict x, const float* restrict taps, float* restrict y) {
   for (int64_t i = 0; i < FILTERED; ++i) {
@@ -115,4 +115,45 @@ void lru(const int64_t* restrict asked, int64_t* restrict result) {
     after[KEPT] = s;
   }
   *result = hits;
+}
+
+void moving_median(const double* restrict x, double* restrict out) {
+  double window[WIDTH];
+  int64_t count = 0;
+  for (int64_t i = 0; i < NUMBERS; ++i) {
+    if (i >= WIDTH) {
+      int64_t at = 0;
+      while (at < count && window[at] != x[i - WIDTH]) ++at;
+      for (int64_t k = at; k < count - 1; ++k) window[k] = window[k + 1];
+      --count;
+    }
+    int64_t at = count;
+    while (at > 0 && window[at - 1] > x[i]) {
+      window[at] = window[at - 1];
+      --at;
+    }
+    window[at] = x[i];
+    ++count;
+    out[i] = window[count / 2];
+  }
+}
+
+void huffman(const int64_t* restrict weights, int64_t* restrict lengths) {
+  static int64_t weight[2 * SIGNS - 1], parent[2 * SIGNS - 1], depth[2 * SIGNS - 1];
+  memset(weight, 0, sizeof weight);
+  memset(parent, 0, sizeof parent);
+  memset(depth, 0, sizeof depth);
+  for (int64_t i = 0; i < SIGNS; ++i) weight[i] = weights[i];
+  int64_t leaf = 0, node = SIGNS;
+  for (int64_t next = SIGNS; next < 2 * SIGNS - 1; ++next) {
+    int64_t sum = 0;
+    for (int k = 0; k < 2; ++k) {
+      int64_t least = leaf < SIGNS && (node >= next || weight[leaf] <= weight[node]) ? leaf++ : node++;
+      sum += weight[least];
+      parent[least] = next;
+    }
+    weight[next] = sum;
+  }
+  for (int64_t i = 2 * SIGNS - 3; i >= 0; --i) depth[i] = depth[parent[i]] + 1;
+  for (int64_t i = 0; i < SIGNS; ++i) lengths[i] = depth[i];
 }

@@ -12,6 +12,8 @@ enum {
   STATES = 64,
   NODES = 160,
   SAMPLES = 2000000,
+  LONG_TEXT = 20000,
+  BAND = 16,
 };
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -175,4 +177,22 @@ void viterbi(const double* restrict start, const double* restrict move, const do
     if (score[s] > score[last]) last = s;
   path[STEPS - 1] = last;
   for (int64_t t = STEPS - 1; t >= 1; --t) path[t - 1] = from[t][path[t]];
+}
+
+void banded_distance(const uint8_t* restrict a, const uint8_t* restrict b, int64_t* restrict result) {
+  static int64_t row[LONG_TEXT + 1];
+  for (int64_t j = 0; j <= LONG_TEXT; ++j) row[j] = 1000000;
+  for (int64_t j = 0; j <= BAND; ++j) row[j] = j;
+  for (int64_t i = 1; i <= LONG_TEXT; ++i) {
+    int64_t first = greater(1, i - BAND), last = lesser(LONG_TEXT, i + BAND);
+    int64_t diagonal = row[first - 1];
+    row[first - 1] = first == 1 ? i : 1000000;
+    for (int64_t j = first; j <= last; ++j) {
+      int64_t best = diagonal;
+      if (a[i - 1] != b[j - 1]) best = lesser(diagonal, lesser(row[j], row[j - 1])) + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  *result = row[LONG_TEXT];
 }

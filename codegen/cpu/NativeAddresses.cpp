@@ -1,5 +1,6 @@
 // Addresses in innermost loops.
 #include <llvm/ADT/MapVector.h>
+#include <llvm/ADT/Sequence.h>
 #include <llvm/Analysis/InstructionSimplify.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -8,6 +9,8 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
@@ -131,8 +134,8 @@ bool dependsOn(Value* v, const llvm::PHINode* phi, const llvm::Loop& loop, int d
 
 class Addresses {
  public:
-  Addresses(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::DominatorTree& dominators)
-      : loop_(loop), evolution_(evolution), dominators_(dominators) {}
+  Addresses(llvm::Loop& loop, llvm::ScalarEvolution& evolution, llvm::DominatorTree& dominators, llvm::LoopInfo& loops)
+      : loop_(loop), evolution_(evolution), dominators_(dominators), loops_(loops) {}
 
   void simplify() {
     if (loop_.getLoopPreheader() == nullptr || loop_.getLoopLatch() == nullptr) return;
@@ -153,7 +156,9 @@ class Addresses {
     llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(addresses);
     llvm::SCEVExpander expander(evolution_, loop_.getHeader()->getModule()->getDataLayout(), "");
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) stepAtOnce(phi, expander);
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) compareNext(phi);
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) countBack(phi);
+    sinkResults();
   }
 
  private:
@@ -162,6 +167,97 @@ class Addresses {
     Value* base;
     int64_t distance, scale;
   };
+
+  /// What a loop counts is compared with a constant where the next count is known: the next count is, with the constant
+  /// one step on. Else both would be kept, and moved between the comparison and its jump.
+  void compareNext(llvm::PHINode& phi) {
+    llvm::BasicBlock* latch = loop_.getLoopLatch();
+    auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(latch));
+    const std::optional<int64_t> step = stepOf(evolution_.getSCEV(&phi), loop_, evolution_);
+    if (next == nullptr || next->getParent() != latch || next->getOpcode() != llvm::Instruction::Add || !step ||
+        !phi.getType()->isIntegerTy(64))
+      return;
+    for (llvm::User* user : phi.users()) {
+      auto* test = llvm::dyn_cast<llvm::ICmpInst>(user);
+      if (test == nullptr || test->getParent() != latch || test->getOperand(0) != &phi) continue;
+      const auto* bound = llvm::dyn_cast<llvm::ConstantInt>(test->getOperand(1));
+      if (bound == nullptr || !staysInOrder(phi, *step, *test, *bound)) continue;
+      next->dropPoisonGeneratingFlags();
+      if (!separate(*test, *next)) next->moveBefore(*latch, latch->getFirstInsertionPt());
+      test->setOperand(0, next);
+      test->setOperand(1, llvm::ConstantInt::get(phi.getType(), bound->getValue() + static_cast<uint64_t>(*step)));
+      return;
+    }
+  }
+
+  /// Where a trip ends with two conditions, the one that is about the count becomes a jump of its own behind the other.
+  /// It counts there, where nothing else wants to know what was counted before.
+  bool separate(llvm::ICmpInst& test, llvm::BinaryOperator& next) {
+    namespace pm = llvm::PatternMatch;
+    llvm::BasicBlock* latch = loop_.getLoopLatch();
+    auto* branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+    if (branch == nullptr || !branch->isConditional() || !test.hasOneUse()) return false;
+    const bool whileTrue = branch->getSuccessor(0) == loop_.getHeader();
+    llvm::BasicBlock* exit = branch->getSuccessor(whileTrue ? 1 : 0);
+    Value *other, *both = branch->getCondition();
+    const auto matches = [&](const auto& pattern) { return both->hasOneUse() && pm::match(both, pattern); };
+    if (whileTrue ? !matches(pm::m_c_And(pm::m_Specific(&test), pm::m_Value(other)))
+                  : !matches(pm::m_c_Or(pm::m_Specific(&test), pm::m_Value(other))))
+      return false;
+    const auto isTold = [&](const llvm::User* user) {
+      const auto* i = llvm::cast<llvm::Instruction>(user);
+      return i == &test || llvm::isa<llvm::PHINode>(i);
+    };
+    if (!llvm::all_of(next.users(), isTold)) return false;
+    llvm::BasicBlock* second = llvm::SplitBlock(latch, branch, &dominators_, &loops_);
+    next.moveBefore(branch);
+    test.moveBefore(branch);
+    branch->setCondition(&test);
+    llvm::cast<llvm::Instruction>(both)->eraseFromParent();
+    latch->getTerminator()->eraseFromParent();
+    llvm::IRBuilder<>(latch).CreateCondBr(other, whileTrue ? second : exit, whileTrue ? exit : second);
+    for (llvm::PHINode& merge : exit->phis()) {
+      Value* value = merge.getIncomingValueForBlock(second);
+      merge.addIncoming(value, latch);
+    }
+    dominators_.insertEdge(latch, exit);
+    return true;
+  }
+
+  /// Whether a step on from both sides of a comparison keeps its result.
+  bool staysInOrder(llvm::PHINode& phi, int64_t step, const llvm::ICmpInst& test, const llvm::ConstantInt& bound) {
+    if (test.isEquality()) return true;
+    const llvm::APInt by(64, static_cast<uint64_t>(step), /*isSigned=*/true);
+    const llvm::SCEV* value = evolution_.getSCEV(&phi);
+    const auto steps = [&](const llvm::APInt& from) {
+      bool wraps = false;
+      if (test.isSigned())
+        (void)from.sadd_ov(by, wraps);
+      else if (step < 0)
+        (void)from.usub_ov(-by, wraps);
+      else
+        (void)from.uadd_ov(by, wraps);
+      return !wraps;
+    };
+    const llvm::ConstantRange range =
+        test.isSigned() ? evolution_.getSignedRange(value) : evolution_.getUnsignedRange(value);
+    return steps(bound.getValue()) && steps(test.isSigned() ? range.getSignedMin() : range.getUnsignedMin()) &&
+           steps(test.isSigned() ? range.getSignedMax() : range.getUnsignedMax());
+  }
+
+  /// A block that stands on the way out of the loop.
+  llvm::BasicBlock* splitExit(llvm::BasicBlock* from, llvm::BasicBlock* to) {
+    auto* between = llvm::BasicBlock::Create(to->getContext(), "", to->getParent(), to);
+    llvm::BranchInst::Create(to, between);
+    from->getTerminator()->replaceSuccessorWith(to, between);
+    to->replacePhiUsesWith(from, between);
+    dominators_.addNewBlock(between, from);
+    if (to->getSinglePredecessor() != nullptr) dominators_.changeImmediateDominator(to, between);
+    llvm::Loop* around = loop_.getParentLoop();
+    while (around != nullptr && !around->contains(to)) around = around->getParentLoop();
+    if (around != nullptr) around->addBasicBlockToLoop(between, loops_);
+    return between;
+  }
 
   /// Where a loop is left behind the place where it counts, what it had counted before is counted back from that: the
   /// two need not both be kept in the loop.
@@ -177,15 +273,69 @@ class Addresses {
       for (llvm::PHINode& behind : to->phis())
         if (behind.getIncomingValueForBlock(from) == &phi) counted.push_back(&behind);
       if (counted.empty()) continue;
-      auto* between = llvm::BasicBlock::Create(phi.getContext(), "", phi.getFunction(), to);
-      llvm::IRBuilder<> b(between);
-      Value* back = b.CreateSub(next, number(*step));
-      b.CreateBr(to);
-      from->getTerminator()->replaceSuccessorWith(to, between);
-      to->replacePhiUsesWith(from, between);
+      llvm::BasicBlock* between = splitExit(from, to);
+      llvm::IRBuilder<> b(between->getTerminator());
+      // Frozen, or the next pass would find that this is what was counted before.
+      Value* back = b.CreateSub(b.CreateFreeze(next), number(*step));
       for (llvm::PHINode* behind : counted) behind->setIncomingValueForBlock(between, back);
+      counted_[{&phi, between}] = back;
       next->dropPoisonGeneratingFlags();
     }
+  }
+
+  /// What the loop counts, as it is known in a block behind it; nothing where that is not clear.
+  Value* countBehind(llvm::PHINode& phi, llvm::BasicBlock* block) {
+    if (const auto found = counted_.find({&phi, block}); found != counted_.end()) return found->second;
+    for (llvm::PHINode& behind : block->phis()) {
+      const auto isCount = [&](unsigned i) {
+        const Value* value = behind.getIncomingValue(i);
+        return value == &phi || value == counted_.lookup({&phi, behind.getIncomingBlock(i)});
+      };
+      if (llvm::all_of(llvm::seq(behind.getNumIncomingValues()), isCount)) return &behind;
+    }
+    return nullptr;
+  }
+
+  /// Sums of what the loop counts that are wanted behind it alone, as those are that were parts of addresses, are
+  /// computed there.
+  void sinkResults() {
+    for (llvm::BasicBlock* block : loop_.blocks())
+      for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::reverse(*block)))
+        if (llvm::isa<llvm::BinaryOperator>(i) && i.getType()->isIntegerTy(64) && !i.isIntDivRem() && !i.use_empty())
+          sink(i);
+  }
+
+  void sink(llvm::Instruction& i) {
+    llvm::PHINode* phi = nullptr;
+    for (Value* operand : i.operands()) {
+      if (loop_.isLoopInvariant(operand)) continue;
+      auto* counts = llvm::dyn_cast<llvm::PHINode>(operand);
+      if (counts == nullptr || counts->getParent() != loop_.getHeader() || phi != nullptr) return;
+      phi = counts;
+    }
+    if (phi == nullptr) return;
+    llvm::SmallVector<std::pair<llvm::Use*, Value*>> uses;  // and the count there
+    for (llvm::Use& use : i.uses()) {
+      auto* user = llvm::cast<llvm::Instruction>(use.getUser());
+      const auto* merge = llvm::dyn_cast<llvm::PHINode>(user);
+      llvm::BasicBlock* at = merge != nullptr ? merge->getIncomingBlock(use) : user->getParent();
+      const bool leaves = loop_.contains(at);
+      if (leaves && (loop_.contains(user) || llvm::count(llvm::successors(at), user->getParent()) != 1)) return;
+      Value* count = leaves ? phi : countBehind(*phi, at);
+      if (count == nullptr) return;
+      uses.emplace_back(&use, count);
+    }
+    for (const auto& [use, count] : uses) {
+      auto* user = llvm::cast<llvm::Instruction>(use->getUser());
+      auto* merge = llvm::dyn_cast<llvm::PHINode>(user);
+      llvm::BasicBlock* at = merge != nullptr ? merge->getIncomingBlock(*use) : nullptr;
+      if (at != nullptr && loop_.contains(at)) at = splitExit(at, merge->getParent());
+      llvm::Instruction* copy = i.clone();
+      copy->replaceUsesOfWith(phi, count);
+      copy->insertBefore(at != nullptr ? at->getTerminator() : user);
+      use->set(copy);
+    }
+    i.eraseFromParent();
   }
 
   void findWalks() {
@@ -279,10 +429,12 @@ class Addresses {
   llvm::Loop& loop_;
   llvm::ScalarEvolution& evolution_;
   llvm::DominatorTree& dominators_;
+  llvm::LoopInfo& loops_;
   std::vector<Walk> walks_;
   llvm::PHINode* index_ = nullptr;  ///< an integer that each trip counts up or down
   int64_t indexStep_ = 0;
   llvm::DenseMap<std::pair<const llvm::SCEV*, int64_t>, Pointer> pointers_;
+  llvm::DenseMap<std::pair<const llvm::PHINode*, llvm::BasicBlock*>, Value*> counted_;  ///< back, behind exits
 };
 
 }  // namespace
@@ -294,10 +446,11 @@ class Addresses {
 void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   auto& dominators = functions.getResult<llvm::DominatorTreeAnalysis>(f);
-  for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
-    if (!loop->isInnermost()) continue;
+  auto& loops = functions.getResult<llvm::LoopAnalysis>(f);
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kRarelyRun)) continue;
     llvm::addStringMetadataToLoop(loop, "llvm.loop.align", kAlignment);
-    Addresses(*loop, evolution, dominators).simplify();
+    Addresses(*loop, evolution, dominators, loops).simplify();
   }
 }
 

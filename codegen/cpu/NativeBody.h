@@ -73,7 +73,7 @@ class NativeEmitter : NativeElements {
   void unlessInRange(const ir::Op& loop, const std::vector<Linear>& indices, const Counting& c, Scalar last,
                      llvm::BasicBlock* otherwise);
   Scalar lastTrip(Scalar lo, Scalar hi, Range steps);
-  void hoistReads(const ir::Op& loop);
+  void hoistReads(const ir::Op& loop, const ir::Region& region);
   bool isOutside(const ir::Value* v, const ir::Op& loop) const {
     return !v->home()->isInside(loop) || (v->op != nullptr && hoisted_.contains(v->op));
   }

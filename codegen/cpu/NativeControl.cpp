@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/cpu/NativeBody.h"
+#include "codegen/cpu/NativePasses.h"
 #include "ir/Loops.h"
 #include "runtime/abi/Program.h"
 
@@ -33,6 +34,7 @@ void latchOf(llvm::BranchInst* branch, bool rare, llvm::MDNode* group) {
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.vectorize.enable"),
                                          llvm::ConstantAsMetadata::get(llvm::ConstantInt::getFalse(c))}));
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.unroll.disable")}));
+    told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, kRarelyRun)}));
   } else {
     told.push_back(llvm::MDNode::get(c, {llvm::MDString::get(c, "llvm.loop.parallel_accesses"), group}));
   }
@@ -117,7 +119,7 @@ void NativeEmitter::forLoop(const ir::Op& op) {
              known = steps.least == steps.most && steps.least > -(1 << 20) && steps.least < (1 << 20);
   Counting count = {lo, hi, step, forward, looksOf(op, quietTrips(region))};
   std::vector<Linear> indices;
-  if (!hasLoop(region)) hoistReads(op);
+  if (!hasLoop(region)) hoistReads(op, region);
   if (!hasLoop(region) && (known || steps.most > 0)) {
     const IndexRanges::Scope scope(ranges_);
     indices = linearIndices(op, region);
@@ -277,6 +279,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
 void NativeEmitter::whileLoop(const ir::Op& op) {
   const ir::Region &condition = *op.regions[0], &region = *op.regions[1];
   Slots start = slotsOf(op, 0);
+  if (!hasLoop(region)) hoistReads(op, condition);
   auto *from = b_.GetInsertBlock(), *head = block("while"), *run = block("trip"), *done = block("done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);

@@ -23,6 +23,18 @@
 namespace tenc::codegen::cpu {
 namespace {
 
+/// A pass over loops that are worth its time.
+template <typename Pass>
+struct UnlessRare : llvm::PassInfoMixin<UnlessRare<Pass>> {
+  Pass pass;
+
+  llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& loops,
+                              llvm::LoopStandardAnalysisResults& analyses, llvm::LPMUpdater& updater) {
+    return llvm::getBooleanLoopAttribute(&loop, kRarelyRun) ? llvm::PreservedAnalyses::all()
+                                                            : pass.run(loop, loops, analyses, updater);
+  }
+};
+
 /// Branches and conditions: what is known of a value where it is used, exits by a flag made jumps, loops that test at
 /// their ends, checks that can fail in no trip taken out.
 void simplify(llvm::FunctionPassManager& passes) {
@@ -36,22 +48,30 @@ void simplify(llvm::FunctionPassManager& passes) {
   passes.addPass(overLoops(hoisting(), true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
-  passes.addPass(overLoops(llvm::IndVarSimplifyPass(), false));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(overLoops(UnlessRare<llvm::IndVarSimplifyPass>(), false));
   passes.addPass(overLoops(llvm::LoopIdiomRecognizePass(), false));  // counts of bits
   passes.addPass(overLoops(llvm::LoopDeletionPass(), false));
 }
 
 /// Short loops as a whole, so that the loop around may be vectorised.
-void unroll(llvm::FunctionPassManager& passes) {
-  passes.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
-  passes.addPass(llvm::GVNPass());
+void unroll(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
+  const auto loops = [&] { return functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder().size(); };
+  const size_t before = loops();
+  llvm::FunctionPassManager whole;
+  whole.addPass(overLoops(llvm::LoopFullUnrollPass(2), false));
+  whole.run(f, functions);
+  if (loops() == before) return;  // what is known of the loops is still true
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(overLoops(hoisting(), true));
+  passes.run(f, functions);
 }
 
 /// Several trips at a time where their order does not show.
 void vectorise(llvm::FunctionPassManager& passes) {
-  passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::LoopLoadEliminationPass());
+  passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass());
@@ -153,15 +173,14 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   simplify(passes);
   passes.run(f, analyses.functions);
   chooseShortLoops(f, analyses.functions);
-  llvm::FunctionPassManager unrolling;
-  unroll(unrolling);
-  unrolling.run(f, analyses.functions);
+  unroll(f, analyses.functions);
   if (writeFills(f, analyses.functions)) analyses.functions.clear();
   prepareLoops(f, analyses.functions);
   llvm::FunctionPassManager vectors;
   vectorise(vectors);
   vectors.run(f, analyses.functions);
   carryElements(f, analyses.functions);
+  compareCarriedLast(f);
   shortenRecurrences(f, machine);
   widenCarried(f);
   expandExtremes(f);
@@ -170,13 +189,15 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   analyses.functions.clear();
   if (separateExits(f, analyses.functions)) analyses.functions.clear();
   chooseUnrolling(f, analyses.functions);
+  llvm::FunctionPassManager unrolling;
+  unrolling.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+  unrolling.addPass(overLoops(hoisting(), true));
+  unrolling.run(f, analyses.functions);
+  if (!carriesFloats(f, analyses.functions)) orderByLatency(f);
+  simplifyAddresses(f, analyses.functions);  // while what is known of the loops is still true
   llvm::FunctionPassManager last;
-  last.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
-  last.addPass(overLoops(hoisting(), true));
   last.addPass(llvm::EarlyCSEPass());
   last.run(f, analyses.functions);
-  if (!carriesFloats(f, analyses.functions)) orderByLatency(f);
-  simplifyAddresses(f, analyses.functions);
 }
 
 }  // namespace tenc::codegen::cpu

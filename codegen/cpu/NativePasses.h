@@ -18,6 +18,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
 void setVectoriserOptions();
 
 /// Of optimiseNative (NativeRecurrences.cpp).
+void compareCarriedLast(llvm::Function& f);
 void shortenRecurrences(llvm::Function& f, const llvm::TargetMachine& machine);
 void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
@@ -32,6 +33,8 @@ void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functio
 bool writeFills(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Marks a vectorised loop, and what is left of it, whose arrays may overlap.
 inline constexpr const char* kMayOverlap = "tenc.may-overlap";
+/// Marks a loop that is hardly ever run: one that checks its indices, of which there is another that does not.
+inline constexpr const char* kRarelyRun = "tenc.rarely-run";
 /// Of optimiseNative (NativeCarried.cpp).
 void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeExtremes.cpp).

@@ -2,6 +2,7 @@
 #include <llvm/ADT/MapVector.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Local.h>
@@ -10,6 +11,44 @@
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
+
+namespace {
+
+/// Whether a value of a trip waits for another by little arithmetic alone.
+bool waitsFor(const Value* v, const Value* of, int steps = 6) {
+  if (v == of) return true;
+  const auto* i = llvm::dyn_cast<llvm::Instruction>(v);
+  if (i == nullptr || steps == 0) return false;
+  const bool computes = llvm::isa<llvm::BinaryOperator, llvm::SelectInst, llvm::CastInst, llvm::MinMaxIntrinsic>(i);
+  return computes && llvm::any_of(i->operands(), [&](const Value* o) { return waitsFor(o, of, steps - 1); });
+}
+
+/// Whether what the next trip has in place of a value waits for `of`.
+bool isCarriedFrom(const Value* v, const Value* of) {
+  const auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
+  return phi != nullptr && llvm::any_of(phi->incoming_values(), [&](const Value* next) { return waitsFor(next, of); });
+}
+
+}  // namespace
+
+/// max(y, max(z, x)), of integers, as max(max(y, z), x) where x is what each trip waits for.
+void compareCarriedLast(llvm::Function& f) {
+  for (llvm::BasicBlock& block : f)
+    for (llvm::Instruction& i : block) {
+      auto* outer = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&i);
+      for (unsigned side : {0u, 1u}) {
+        auto* inner = outer == nullptr ? nullptr : llvm::dyn_cast<llvm::MinMaxIntrinsic>(outer->getOperand(side));
+        if (inner == nullptr || inner->getIntrinsicID() != outer->getIntrinsicID() || !inner->hasOneUse()) continue;
+        Value *y = outer->getOperand(1 - side), *x = inner->getLHS(), *z = inner->getRHS();
+        if (!isCarriedFrom(x, outer)) std::swap(x, z);
+        if (!isCarriedFrom(x, outer) || isCarriedFrom(y, outer) || isCarriedFrom(z, outer)) continue;
+        outer->setOperand(side, llvm::IRBuilder<>(outer).CreateBinaryIntrinsic(outer->getIntrinsicID(), y, z));
+        outer->setOperand(1 - side, x);
+        inner->eraseFromParent();
+        break;
+      }
+    }
+}
 
 /// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
 /// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. On Zen 5,

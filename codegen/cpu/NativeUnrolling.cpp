@@ -164,11 +164,15 @@ void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions
   constexpr unsigned kFewTrips = 16;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
+    if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kRarelyRun)) {
+      loop->setLoopAlreadyUnrolled();
+      continue;
+    }
     const unsigned trips =
         isVectorised(*loop) ? evolution.getSmallConstantTripCount(loop) : evolution.getSmallConstantMaxTripCount(loop);
     if (llvm::MDNode* id = loop->getLoopID())
       loop->setLoopID(llvm::makePostTransformationMetadata(f.getContext(), id, {kUnrollCount}, {}));
-    if (loop->isInnermost() && trips != 0 && trips <= kFewTrips) continue;
+    if (trips != 0 && trips <= kFewTrips) continue;
     if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
       llvm::addStringMetadataToLoop(loop, kUnrollCount, by);
     else

@@ -107,8 +107,11 @@ class Slopes {
 
 /// What a loop without others in it reads at places that do not change while it runs, if they are surely in range, and
 /// what follows from that, stands in front of it.
-void NativeEmitter::hoistReads(const ir::Op& loop) {
-  for (const auto& op : loop.regions[0]->ops) {
+void NativeEmitter::hoistReads(const ir::Op& loop, const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    // `and` whose second part may not always be computed.
+    if (loop.kind == OpKind::While && op->kind == OpKind::If)
+      for (const auto& side : op->regions) hoistReads(loop, *side);
     const auto& operands = op->operands();
     if (!std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) { return isOutside(v, loop); }))
       continue;
