@@ -72,7 +72,12 @@ std::string knownAs(std::string_view path, std::string_view alias) {
   const Familiar* named = familiarName(alias);
   const bool isLibrary = std::find(std::begin(kLibraries), std::end(kLibraries), alias) != std::end(kLibraries);
   // `random` is Python's own unless it was imported from elsewhere.
-  if ((named && named->prefix && (!isLibrary || alias == path)) || alias == moduleOf(path)) return std::string(alias);
+  // `import torch as np` would be read as NumPy.
+  const auto isOfTorch = [](std::string_view module) { return module.substr(0, module.find('.')) == "torch"; };
+  const bool isOther = std::ranges::any_of(
+      kPrefixes, [&](const Module& m) { return m.here == alias && isOfTorch(m.path) != isOfTorch(path); });
+  if ((named && named->prefix && (!isLibrary || alias == path) && !isOther) || alias == moduleOf(path))
+    return std::string(alias);
   if (const std::string_view prefix = prefixOf(path); !prefix.empty()) return std::string(prefix);
   const std::string module = moduleOf(path);
   return module.empty() ? std::string(path) : module;

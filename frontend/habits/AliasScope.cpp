@@ -326,7 +326,12 @@ const AliasScope::Bound* AliasScope::boundFor(const std::string& name, Span plac
     if (b.value && sharedBy(*b.value).contains(name)) continue;  // still the array it was
     const StatementPlace at = placeIn(all_.file(), b.span);
     const bool passed = at.among && std::ranges::any_of(*at.among, [&](auto& s) { return s && holds(s->span, place); });
-    const bool again = std::ranges::any_of(loops_, [&](Span l) { return holds(l, place) && !holds(l, b.span); });
+    // A loop behind it may bind the name anew before its next trip.
+    const auto bindsIn = [&](Span loop) {
+      return std::ranges::any_of(bound_, [&](const Bound& o) { return o.name == name && holds(loop, o.span); });
+    };
+    const bool again =
+        std::ranges::any_of(loops_, [&](Span l) { return holds(l, place) && !holds(l, b.span) && bindsIn(l); });
     if (passed && !again) last = &b;
   }
   return last;

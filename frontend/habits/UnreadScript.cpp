@@ -108,6 +108,7 @@ void UnreadScript::withhold(Context& context, Diagnostics& diags) const {
   if (!isPython_ || diags.ok()) return;
   const Span whole = wholeLists_.valid() ? wholeLists_ : isUnread_ ? Span{} : wholeListOperation(context, file_);
   const size_t from = whole.valid() ? 0 : isUnread_ ? syntaxErrors_ : diags.all().size();
+  size_t withheld = 0;
   bool noted = std::ranges::any_of(diags.all(), [](const Diagnostic& d) {
     return std::ranges::any_of(d.notes, [](const Note& n) { return n.text == kWholeLists; });
   });
@@ -121,8 +122,20 @@ void UnreadScript::withhold(Context& context, Diagnostics& diags) const {
     for (Help& h : helps)
       if (changes(h)) h.edits.clear();
     diags.setHelps(i, std::move(helps));
+    ++withheld;
     if (whole.valid() && !noted) diags.addNote(i, {whole, std::string(kWholeLists)});
     noted = noted || whole.valid();
+  }
+  // What no edit mends is said to be what the others wait for.
+  const auto isFinal = [](const Diagnostic& d) {
+    return d.severity() == Severity::Error &&
+           std::ranges::all_of(d.helps, [](const Help& h) { return h.edits.empty(); });
+  };
+  for (size_t i = 0; i < syntaxErrors_ && withheld > 0 && !whole.valid(); ++i) {
+    if (!isFinal(diags.all()[i])) continue;
+    diags.addNote(i, {Span{}, "the edits of " + std::to_string(withheld) + " other error" +
+                                  (withheld > 1 ? "s wait" : " waits") + " until this statement can be read"});
+    break;
   }
 }
 

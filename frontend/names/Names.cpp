@@ -60,7 +60,21 @@ std::optional<Val> Names::lookup(Span use) {
   // `mean = x.sum() / n`, which was refused, was meant to bind the name.
   const bool language = d->kind == Declaration::Kind::Builtin || d->kind == Declaration::Kind::Language;
   if (language && context_.frame().undeclared.contains(d->name)) return context_.lost();
+  if (d->kind == Declaration::Kind::Language) warnOfConstant(d->name, use);
   return valueOf(*d, use);
+}
+
+void Names::warnOfConstant(const std::string& name, Span use) {
+  const Unit& unit = *context_.frame().unit;
+  if (!context_.frame().fn || !builtinConstant(name, use)) return;
+  const ast::Stmt* own = scriptVariable(unit.file, name);
+  if (!own) return;
+  context_
+      .warning(
+          Code::W0106, use,
+          "this `" + name + "` is the constant of the language: a function does not see the variable of the script")
+      .note(own->pattern.span, "the variable is bound here")
+      .help("a function reads a `const`: `const " + name + " = ...`, or takes the value as an argument");
 }
 
 namespace {
