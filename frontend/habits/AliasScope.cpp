@@ -318,7 +318,7 @@ bool AliasScope::isTarget(Span name) const { return std::ranges::find(targets_, 
 bool AliasScope::inOneLoop(Span a, Span b) const {
   return all_.unread() || std::ranges::any_of(loops_, [&](Span l) { return holds(l, a) && holds(l, b); });
 }
-const AliasScope::Bound* AliasScope::boundFor(const std::string& name, Span place) const {
+const AliasScope::Bound* AliasScope::boundFor(const std::string& name, Span place, bool inEveryTrip) const {
   const Bound* last = nullptr;
   if (all_.unread()) return nullptr;
   for (const Bound& b : bound_) {
@@ -326,12 +326,11 @@ const AliasScope::Bound* AliasScope::boundFor(const std::string& name, Span plac
     if (b.value && sharedBy(*b.value).contains(name)) continue;  // still the array it was
     const StatementPlace at = placeIn(all_.file(), b.span);
     const bool passed = at.among && std::ranges::any_of(*at.among, [&](auto& s) { return s && holds(s->span, place); });
-    // A loop behind it may bind the name anew before its next trip.
     const auto bindsIn = [&](Span loop) {
       return std::ranges::any_of(bound_, [&](const Bound& o) { return o.name == name && holds(loop, o.span); });
     };
-    const bool again =
-        std::ranges::any_of(loops_, [&](Span l) { return holds(l, place) && !holds(l, b.span) && bindsIn(l); });
+    const bool again = std::ranges::any_of(
+        loops_, [&](Span l) { return holds(l, place) && !holds(l, b.span) && (inEveryTrip || bindsIn(l)); });
     if (passed && !again) last = &b;
   }
   return last;

@@ -39,7 +39,7 @@ class AliasScope {
   /// Whether parts of the name's value are one array: `[r, r]`, `list(2, |_| r)`.
   bool holdsTwice(const std::string& name) const;
   /// Whether something else than a parameter is the name's value at a place, whatever way leads there.
-  bool isBoundFor(const std::string& name, Span place) const { return boundFor(name, place) != nullptr; }
+  bool isBoundFor(const std::string& name, Span place) const { return boundFor(name, place, false) != nullptr; }
   /// Whether the name may have a part of the array that one of the others has, at a place.
   bool mayHold(const std::string& name, const NameSet& others, Span place) const;
   /// Whether the name is read behind the place, or before it in the next trip of a loop.
@@ -68,8 +68,9 @@ class AliasScope {
   /// Whether what reads a name before a place reads the same value behind it, in the next trip of a loop.
   bool isReadNextTrip(const ast::Expr& read, Span place) const;
   bool inOneLoop(Span a, Span b) const;
-  /// The last binding before a place that every way to it passes; null where there is none.
-  const Bound* boundFor(const std::string& name, Span place) const;
+  /// The last binding before a place that every way to it passes, `inEveryTrip` of a loop around it anew; null where
+  /// there is none.
+  const Bound* boundFor(const std::string& name, Span place, bool inEveryTrip = true) const;
   /// Whether what the binding gives the name may be what is changed.
   bool reaches(const Bound& b, Span change) const;
   /// Whether the name may have the same array at both places.
