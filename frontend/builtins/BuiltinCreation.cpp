@@ -6,6 +6,7 @@
 #include "frontend/calls/Calls.h"
 #include "frontend/calls/Vmap.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
@@ -255,6 +256,34 @@ std::string writtenLength(const BuiltinCall& k) {
   return one ? std::string(k.context.sources.text(shape->args[0]->span)) : "";
 }
 
+/// `full([n, m], 0)` of `tabulate([n], |_| full([m], 0))` and `tabulate([n], |_| tabulate([m], |_| 0))`: rows of one
+/// number are a table. Empty for others.
+std::string tableOf(const BuiltinCall& k, const std::string& rows) {
+  using Kind = ast::Expr::Kind;
+  const ast::File* file = k.context.frame().unit->file;
+  const Span f = k["f"].span;
+  const ast::Expr* each = file && f.valid() ? expressionAt(*file, f) : nullptr;
+  if (!each || each->kind != Kind::Lambda || !each->body || each->body->kind != Kind::Call) return "";
+  const ast::Expr& row = *each->body;
+  const bool plain = row.args[0]->kind == Kind::Name && row.arguments.size() == 2 && !row.arguments[0].name &&
+                     !row.arguments[1].name && row.arguments[0].value->kind == Kind::Array;
+  if (!plain) return "";
+  const ast::Expr* number = row.arguments[1].value.get();
+  NameSet indices;
+  for (const ast::LambdaParam& p : each->params) indices.merge(namesOf(p.pattern));
+  if (row.args[0]->text == "tabulate" && number->kind == Kind::Lambda && number->body) {
+    for (const ast::LambdaParam& p : number->params) indices.merge(namesOf(p.pattern));
+    number = number->body.get();
+  } else if (row.args[0]->text != "full") {
+    return "";
+  }
+  if (meet(indices, namesRead(*number)) || meet(indices, namesRead(*row.arguments[0].value))) return "";
+  const auto text = [&](Span s) { return std::string(k.context.sources.text(s)); };
+  std::string shape = rows;
+  for (const ast::ExprPtr& n : row.arguments[0].value->args) shape += ", " + text(n->span);
+  return "full([" + shape + "], " + text(number->span) + ")";
+}
+
 Val tabulate(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   if (!shape) return k.lost();
@@ -266,7 +295,10 @@ Val tabulate(BuiltinCall& k) {
     auto d = k.context.error(Code::E0202, k.span, "the function of `tabulate` must give one value for each index");
     const Span f = k["f"].span;
     const std::string n = writtenLength(k);
-    if (shape->size() == 1 && v.is(Val::Kind::Tensor) && f.valid() && !n.empty())
+    const std::string table = n.empty() ? "" : tableOf(k, n);
+    if (!table.empty())
+      d.help("rows of one number are a table", {{k.span, table}});
+    else if (shape->size() == 1 && v.is(Val::Kind::Tensor) && f.valid() && !n.empty())
       d.help("a list has a tensor for each index",
              {{k.span, "list(" + n + ", " + std::string(k.context.sources.text(f)) + ")"}});
     return d;

@@ -15,7 +15,6 @@
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
-#include "frontend/habits/StatementNames.h"
 #include "frontend/habits/WiderNumbers.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
@@ -82,15 +81,6 @@ std::vector<Edit> cutOff(Context& context, const Val& variable, const Val& value
 }  // namespace
 
 namespace {
-
-/// Whether the expression reads a variable whose type may become another one.
-bool mayChange(Context& context, Span expression) {
-  const auto& unsettled = context.frame().unsettled;
-  const ast::File* file = unsettled.empty() ? nullptr : context.frame().unit->file;
-  const ast::Expr* e =
-      file && expression.valid() && expression.file == file->source ? expressionAt(*file, expression) : nullptr;
-  return e && std::ranges::any_of(namesRead(*e), [&](const std::string& n) { return unsettled.contains(n); });
-}
 
 struct IntegerOperand {
   DType dtype;
@@ -196,7 +186,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       for (const Val& o : operands) {
         if (o.span.valid()) d.label(o.span, describe(o));
       }
-      if (mayChange(context, v.span) || mayChange(context, decides->span)) {
+      if (mayChangeType(context, v.span) || mayChangeType(context, decides->span)) {
         d.help("there is no implicit conversion: a dtype converts, `f32(x)`");
         return std::nullopt;
       }

@@ -8,6 +8,7 @@
 #include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/SameValue.h"
+#include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/TiedParts.h"
 #include "frontend/names/Frame.h"
@@ -273,6 +274,7 @@ std::optional<Help> appended(Context& context, const ast::Expr& call, const Val&
   if (!file || list.kind != ExprKind::Name || call.arguments.size() != (inFront ? 2 : 1) || call.arguments[0].name)
     return std::nullopt;
   const ast::Expr& element = *call.arguments.back().value;
+  if (mayChangeType(context, element.span)) return std::nullopt;
   const StatementPlace at = placeIn(*file, call.span);
   const ast::Stmt* loop = at.outer;
   const ast::Stmt* made = boundBefore(*file, list.text, call.span.begin);

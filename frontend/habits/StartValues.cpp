@@ -1,7 +1,12 @@
 #include "frontend/habits/StartValues.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "frontend/Context.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 
@@ -9,6 +14,14 @@ namespace tenc::frontend {
 
 using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
+
+bool mayChangeType(Context& context, Span expression) {
+  const auto& unsettled = context.frame().unsettled;
+  const ast::File* file = unsettled.empty() ? nullptr : fileOf(context);
+  const ast::Expr* e =
+      file && expression.valid() && expression.file == file->source ? expressionAt(*file, expression) : nullptr;
+  return e && std::ranges::any_of(namesRead(*e), [&](const std::string& n) { return unsettled.contains(n); });
+}
 
 std::string startOf(const ir::Type& t) {
   const bool isBool = t.dtype == ir::DType::Bool, isPlain = t.dtype == ir::DType::F32;
@@ -21,14 +34,38 @@ std::string startOf(const ir::Type& t) {
   return "zeros([" + shape + "]" + (isPlain ? "" : ", dtype: " + std::string(ir::name(t.dtype))) + ")";
 }
 
+namespace {
+
+constexpr size_t kMostElements = 64;  ///< of an array whose elements are written anew
+
+/// Adds the integers that an array is written with; false where it has other elements, or too many.
+bool integersOf(const ast::Expr& e, std::vector<Span>& found) {
+  if (e.kind == ExprKind::Unary && e.text == "-") return integersOf(*e.args[0], found);
+  if (e.kind == ExprKind::Int) {
+    found.push_back(e.span);
+    return found.size() <= kMostElements;
+  }
+  return e.kind == ExprKind::Array &&
+         std::ranges::all_of(e.args, [&](const ast::ExprPtr& part) { return integersOf(*part, found); });
+}
+
+}  // namespace
+
 std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file && declared.file == file->source ? placeIn(*file, declared).statement : nullptr;
   const bool starts = s && s->kind == StmtKind::Var && !s->pattern.isTuple && !s->type && s->value &&
-                      s->pattern.name.span.begin == declared.begin && s->value->kind == ExprKind::Int;
-  if (!starts) return std::nullopt;
+                      s->pattern.name.span.begin == declared.begin &&
+                      (s->value->kind == ExprKind::Int || s->value->kind == ExprKind::Array);
+  std::vector<Span> integers;
+  if (!starts || !integersOf(*s->value, integers) || integers.empty()) return std::nullopt;
   const std::string zero(context.sources.text(s->value->span));
   const bool isPlain = dtype == ir::DType::F32;
+  if (isPlain && s->value->kind == ExprKind::Array) {
+    std::vector<Edit> edits;
+    for (const Span n : integers) edits.push_back({Span{n.file, n.end, n.end}, ".0"});
+    return Help{"a variable keeps its type: start from floats", std::move(edits)};
+  }
   return Help{"a variable keeps its type: start from a float",
               {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
 }

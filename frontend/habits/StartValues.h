@@ -10,6 +10,8 @@ namespace tenc::frontend {
 
 class Context;
 
+/// Whether an expression reads a variable whose assignment is in error, so that its type may become another one.
+bool mayChangeType(Context& context, Span expression);
 /// Zeros of the type, as they are written.
 std::string startOf(const ir::Type& t);
 /// `best = None` of what keeps the least, or the greatest, of the values that it is compared with: an infinity instead.

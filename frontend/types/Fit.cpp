@@ -20,7 +20,7 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
     auto d = context_.error(code, who.span, who.what + " is " + toString(t) + ", but this is " + describe(r));
     if (who.declared.valid()) d.note(who.declared, "its type comes from here");
     const ir::DType* found = r.is(Kind::Tensor) ? &r.tensor->type.dtype : nullptr;
-    const bool isFloat = r.is(Kind::Float) || (found && ir::isFloat(*found) && r.tensor->type.rank() == 0);
+    const bool isFloat = r.is(Kind::Float) || (found && ir::isFloat(*found));
     if (code == Code::E0209 && isFloat && t.kind == Ty::Kind::Tensor && t.dtype && !ir::isFloat(*t.dtype))
       if (auto start = floatStart(context_, who.declared, found ? *found : ir::DType::F32))
         d.help(start->text, start->edits);
