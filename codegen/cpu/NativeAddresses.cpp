@@ -25,6 +25,8 @@ namespace {
 using llvm::Value;
 
 constexpr unsigned kAlignment = 32;     // of innermost loops: processors fetch as many bytes, or twice that
+constexpr unsigned kLine = 64;          // bytes of the cache, in which a short loop stands with what follows it
+constexpr size_t kLineHolds = 10;       // instructions, about
 constexpr unsigned kDistanceBits = 31;  // of what may stand in an address
 
 /// An address that grows by a constant from trip to trip, and where it is in the first one: `distance` bytes behind
@@ -437,6 +439,15 @@ class Addresses {
   llvm::DenseMap<std::pair<const llvm::PHINode*, llvm::BasicBlock*>, Value*> counted_;  ///< back, behind exits
 };
 
+/// Whether a loop surely fits into a line of the cache. Its phis and its places in arrays are parts of other
+/// instructions.
+bool isShort(const llvm::Loop& loop) {
+  size_t instructions = 0;
+  for (const llvm::BasicBlock* block : loop.blocks())
+    for (const llvm::Instruction& i : *block) instructions += !llvm::isa<llvm::PHINode, llvm::GetElementPtrInst>(i);
+  return instructions <= kLineHolds;
+}
+
 }  // namespace
 
 /// Each address of an innermost loop becomes what stands still, a multiple of one index that all share, and a constant,
@@ -449,7 +460,7 @@ void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functio
   auto& loops = functions.getResult<llvm::LoopAnalysis>(f);
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kRarelyRun)) continue;
-    llvm::addStringMetadataToLoop(loop, "llvm.loop.align", kAlignment);
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.align", isShort(*loop) ? kLine : kAlignment);
     Addresses(*loop, evolution, dominators, loops).simplify();
   }
 }
