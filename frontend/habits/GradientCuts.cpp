@@ -83,9 +83,9 @@ Help dataOfTensor(Context& context, Span member) {
                               [&](const ast::Expr& e) { return e.kind == ExprKind::Member && e.opSpan == member; })
            : nullptr;
   // What a statement changes, and what it is changed from, are the parameter: `w.data = w.data - step`.
-  const bool binds = s && data && (s->kind == StmtKind::Let || s->kind == StmtKind::Assign) && s->value &&
-                     Span::cover(s->value->span, data->span) == s->value->span;
-  if (!binds || !isTrained(*file)) return itself;
+  const bool gives =
+      s && data && s->kind != StmtKind::Expr && s->value && Span::cover(s->value->span, data->span) == s->value->span;
+  if (!gives || !isTrained(*file)) return itself;
   const ast::Expr* root = rootOf(*data);
   const ast::Expr* target = s->target ? rootOf(*s->target) : nullptr;
   if (root && target && root->text == target->text) return itself;
