@@ -538,6 +538,28 @@ bool isChosen(const ast::File& file, const ast::Expr& backward) {
 }
 }  // namespace
 
+namespace {
+/// One of several parameters that the loss depends on in branches alone; empty for none.
+std::string readInBranch(const Step& step, const std::vector<size_t>& moved) {
+  if (step.model.names.size() < 2) return "";
+  NameSet always, ever;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ExprKind::Name) always.insert(e.text);
+    return e.kind != ExprKind::If;
+  };
+  const auto look = [&](size_t i) {
+    visitor.visit(*step.among[i]);
+    ever.merge(namesRead(*step.among[i]));
+  };
+  std::ranges::for_each(moved, look);
+  look(step.loss);
+  const auto isChosen = [&](const std::string& n) { return ever.contains(n) && !always.contains(n); };
+  const auto found = std::ranges::find_if(step.model.names, isChosen);
+  return found == step.model.names.end() ? "" : *found;
+}
+}  // namespace
+
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
   if (file && isChosen(*file, backward))
@@ -555,6 +577,12 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   if (step)
     if (const auto part = heldTwice(*file, step->model.names, step->call->span)) return Help{heldTwiceHelp(*part), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
+  if (moved)
+    if (const std::string part = readInBranch(*step, *moved); !part.empty())
+      return Help{"where no loss depends on `" + part +
+                      "` PyTorch's optimisers leave it as it is; here its gradient is zero, and momentum goes on: "
+                      "write a step for each of the branches",
+                  {}};
   if (step && !moved)
     return Help{
         "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; what it needs is "
