@@ -162,7 +162,6 @@ constexpr ForeignCall kCalls[] = {
     {.call = "std_mean(x)", .text = "(std({x}, correction: 1), mean({x}))", .form = kPrefixed},
     {.call = "var_mean(x)", .text = "(variance({x}, correction: 1), mean({x}))", .form = kPrefixed},
     {.call = "bucketize(x, b)", .text = "searchsorted({b}, {x})", .form = kPrefixed},
-    {.call = "movedim(x, !a=0, !b=-1)", .text = "moveaxis({x}, 0, -1)", .form = kMethod},
     {.call = "remat(f)", .text = "checkpoint({f})", .form = kNumPy},
     {.call = "reversed(x)", .text = "flip({x})", .form = kPrefixed, .rank = 1},
     {.call = "reversed(x)", .text = "flip({x}, axis: 0)", .form = kPrefixed, .rank = 2, .mostRank = 16},

@@ -32,7 +32,7 @@ MOST_ROUNDS = 6
 Bars = collections.namedtuple("Bars", "right soon")  # the least share of cases: right, and right after two rounds
 LISTS = {"habits.txt": Bars(0.98, 0.98), "habits_meaning.txt": Bars(0.93, 0.93),
          "habits_fresh.txt": Bars(0.97, 0.97), "habits_blind.txt": Bars(0.98, 0.98),
-         "habits_programs.txt": Bars(1.0, 1.0), "habits_refused.txt": Bars(1.0, 0.8)}
+         "habits_programs.txt": Bars(1.0, 1.0), "habits_refused.txt": Bars(1.0, 0.75)}
 
 Case = collections.namedtuple("Case", "name typed meant codes")  # meant: None for one that is refused, with these codes
 Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: right, stuck or wrong

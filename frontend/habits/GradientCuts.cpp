@@ -1,6 +1,7 @@
 #include "frontend/habits/GradientCuts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,9 +33,9 @@ std::vector<Edit> cutOff(const ast::Expr& value) {
 const ast::Stmt* markedFunction(const StatementPlace& place, bool called) {
   if (!place.statement || place.statement->kind == StmtKind::Fn) return place.statement;
   if (!called || !place.among) return nullptr;
-  auto at = std::ranges::find(*place.among, place.statement, &ast::StmtPtr::get);
-  const bool next = at != place.among->end() && ++at != place.among->end();
-  return next && (*at)->kind == StmtKind::Fn ? at->get() : nullptr;
+  const auto at = std::ranges::find(*place.among, place.statement, &ast::StmtPtr::get);
+  const auto next = at == place.among->end() ? at : std::next(at);
+  return next != place.among->end() && (*next)->kind == StmtKind::Fn ? next->get() : nullptr;
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ Help withoutMark(Context& context, const ast::Annotation& mark) {
 }
 
 Help dataOfTensor(Context& context, Span member) {
-  const Help itself{"a tensor is its data", {{Span{member.file, member.begin - 1, member.end}, ""}}};
+  Help itself{"a tensor is its data", {{Span{member.file, member.begin - 1, member.end}, ""}}};
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file ? placeIn(*file, member).statement : nullptr;
   const ast::Expr* data =
@@ -83,9 +84,9 @@ Help dataOfTensor(Context& context, Span member) {
                               [&](const ast::Expr& e) { return e.kind == ExprKind::Member && e.opSpan == member; })
            : nullptr;
   // What a statement changes, and what it is changed from, are the parameter: `w.data = w.data - step`.
-  const bool binds = s && data && (s->kind == StmtKind::Let || s->kind == StmtKind::Assign) && s->value &&
-                     Span::cover(s->value->span, data->span) == s->value->span;
-  if (!binds || !isTrained(*file)) return itself;
+  const bool gives =
+      s && data && s->kind != StmtKind::Expr && s->value && Span::cover(s->value->span, data->span) == s->value->span;
+  if (!gives || !isTrained(*file)) return itself;
   const ast::Expr* root = rootOf(*data);
   const ast::Expr* target = s->target ? rootOf(*s->target) : nullptr;
   if (root && target && root->text == target->text) return itself;

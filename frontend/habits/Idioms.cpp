@@ -431,6 +431,10 @@ std::optional<Help> optionOfSteps(Context& context, Span argument, const std::st
                                                                  : binds->pattern.name.text;
   bool same = true;
   TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {  // another optimiser of that name has options of its own
+    same =
+        same && (&s == binds || !s.value || s.value->kind != ExprKind::Call || nameBound(s) != state || state.empty());
+  };
   visitor.onExpression = [&](const ast::Expr& e) {
     if (!isStepOf(e, state)) return true;
     std::string text;

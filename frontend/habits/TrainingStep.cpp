@@ -73,11 +73,8 @@ const ast::Stmt* clearedBy(const Statements& among, const std::string& optimiser
   return nullptr;
 }
 
-/// The model in what binds an optimiser: `optim.adam(m)`, `optim.adam(m.parameters())`, `optim.adam([x, y])`.
-std::optional<Model> modelOf(const ast::Stmt& optimiser) {
-  const ast::Expr* made = optimiser.value.get();
-  if (!made || made->kind != ExprKind::Call || made->arguments.empty() || made->arguments[0].name) return std::nullopt;
-  const ast::Expr* m = made->arguments[0].value.get();
+/// The model that is written `m`, `m.parameters()` or `[x, y]`.
+std::optional<Model> modelIn(const ast::Expr* m) {
   if (m && m->kind == ExprKind::Call && m->args[0]->kind == ExprKind::Member && m->args[0]->text == "parameters")
     m = m->args[0]->args[0].get();
   if (m && m->kind == ExprKind::Name) return Model{{m->text}, {}};
@@ -90,11 +87,24 @@ std::optional<Model> modelOf(const ast::Stmt& optimiser) {
   return model;
 }
 
-/// The norm that `clip_grad_norm_(m.parameters(), 1.0)` leaves; null for another statement.
-const ast::Expr* mostNorm(const ast::Stmt& s) {
-  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return nullptr;
-  const bool clips = s.value->args[0]->text == "clip_grad_norm_" || s.value->args[0]->text == "clip_grad_norm";
-  return clips && s.value->arguments.size() == 2 ? s.value->arguments[1].value.get() : nullptr;
+/// That in what binds an optimiser: `optim.adam(m)`, `optim.adam([x, y])`.
+std::optional<Model> modelOf(const ast::Stmt& optimiser) {
+  const ast::Expr* made = optimiser.value.get();
+  if (!made || made->kind != ExprKind::Call || made->arguments.empty() || made->arguments[0].name) return std::nullopt;
+  return modelIn(made->arguments[0].value.get());
+}
+
+/// `clip_grad_norm_(m.parameters(), 1.0)`
+bool clipsNorm(const ast::Stmt& s) {
+  if (s.kind != StmtKind::Expr || !s.value || s.value->kind != ExprKind::Call) return false;
+  return s.value->args[0]->text == "clip_grad_norm_" || s.value->args[0]->text == "clip_grad_norm";
+}
+/// The norm that it leaves of the gradients of the whole model; null for another statement.
+const ast::Expr* mostNorm(const ast::Stmt& s, const Model& model) {
+  if (!clipsNorm(s) || s.value->arguments.size() != 2) return nullptr;
+  const auto of = modelIn(s.value->arguments[0].value.get());
+  const bool whole = of && std::ranges::is_permutation(of->names, model.names);
+  return whole ? s.value->arguments[1].value.get() : nullptr;
 }
 
 size_t placeAmong(const Statements& among, const ast::Stmt* s) {
@@ -126,6 +136,21 @@ NameSet changedBy(const ast::Stmt& s, const Model& model) {
   return names;
 }
 
+/// Whether a statement, or one in it, gives the model another value: `w = minimum(w, 1.5)`, `w.data.mul_(0.5)`.
+bool changesModel(const ast::Stmt& s, const Model& model) {
+  const NameSet names(model.names.begin(), model.names.end());
+  bool found = meet(assignedBy(s), names);
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const ast::Expr* changed = changedByCall(e);
+    const ast::Expr* root = changed ? rootOf(*changed) : nullptr;
+    found = found || (root && names.contains(root->text));
+    return !found;
+  };
+  visitor.visit(s);
+  return found;
+}
+
 /// One step, as its statements stand in a block.
 struct Step {
   const Statements& among;
@@ -145,7 +170,12 @@ struct Step {
     for (size_t i = 0; i < loss; ++i) {
       if (!among[i]) return std::nullopt;
       const ast::Stmt& s = *among[i];
-      if (!meet(namesRead(s), tainted) || isUpdate(s, optimiser)) continue;
+      if (isUpdate(s, optimiser)) continue;
+      if (changesModel(s, model)) {             // no gradient goes through it
+        if (!all.empty()) return std::nullopt;  // which would be computed behind it
+        continue;
+      }
+      if (!meet(namesRead(s), tainted)) continue;
       const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple);
       if (!declares && !setsVariable(s)) {
         NameSet names = changedBy(s, model);
@@ -167,9 +197,12 @@ struct Step {
     }
     const auto changesLater = [&](size_t k) {
       for (size_t i = k + 1; i < loss; ++i)
-        if (meet(assignedBy(*among[i]), readFor(*among[k]))) return true;
+        if (meet(changedBy(*among[i], model), readFor(*among[k]))) return true;
       return false;
     };
+    for (size_t i = loss + 1; i < backward; ++i)
+      if (among[i] && (changesModel(*among[i], model) || meet(changedBy(*among[i], model), needed)))
+        return std::nullopt;
     if (meet(changed, needed) || std::any_of(kept.begin(), kept.end(), changesLater)) return std::nullopt;
     return kept;
   }
@@ -248,12 +281,20 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward) {
   Step step{among, l, b, u, std::move(*model), optimiser, loss, call};
   step.clears = clearedBy(among, optimiser, step.model);
   const size_t clears = step.clears ? placeAmong(among, step.clears) : 0;
-  if (b < clears && clears < u) return std::nullopt;  // of nothing
+  for (size_t i = b + 1; i < u; ++i) {  // a step of nothing
+    const ast::Expr* cleared = among[i] ? calledAlone(*among[i], "zero_grad") : nullptr;
+    const std::string* of = cleared ? &cleared->args[0]->args[0]->text : nullptr;
+    if (of && (*of == optimiser || std::ranges::find(step.model.names, *of) != step.model.names.end()))
+      return std::nullopt;
+  }
   if (step.clears && hasOtherGradients(among, step.model, b, u, clears)) return std::nullopt;
   const bool loops = at.outer && (at.outer->kind == StmtKind::For || at.outer->kind == StmtKind::While);
   if (loops && at.among == &at.outer->body.statements) step.block = at.outer;
   for (size_t i = b + 1; i < u; ++i)
-    if (among[i] && mostNorm(*among[i])) step.clips = among[i].get();
+    if (among[i] && clipsNorm(*among[i])) {
+      if (!mostNorm(*among[i], step.model)) return std::nullopt;  // of some of the gradients
+      step.clips = among[i].get();
+    }
   return step;
 }
 
@@ -343,8 +384,8 @@ class Writer {
     edits_.push_back(syntax::removed(sources_, step_.among[step_.backward]->span));
     if (step_.clears) edits_.push_back(syntax::removed(sources_, step_.clears->span));
     if (step_.clips)
-      edits_.push_back(
-          {step_.clips->span, "let clipped = optim.clip_norm(" + g + ", " + text(mostNorm(*step_.clips)->span) + ")"});
+      edits_.push_back({step_.clips->span, "let clipped = optim.clip_norm(" + g + ", " +
+                                               text(mostNorm(*step_.clips, step_.model)->span) + ")"});
     std::string options;
     for (const ast::Argument& a : step_.call->arguments) options += ", " + text(a.span);
     edits_.push_back({step_.among[step_.update]->span, "(" + m + ", " + s + ") = optim.step(" + s + ", " +
@@ -497,6 +538,28 @@ bool isChosen(const ast::File& file, const ast::Expr& backward) {
 }
 }  // namespace
 
+namespace {
+/// One of several parameters that the loss depends on in branches alone; empty for none.
+std::string readInBranch(const Step& step, const std::vector<size_t>& moved) {
+  if (step.model.names.size() < 2) return "";
+  NameSet always, ever;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ExprKind::Name) always.insert(e.text);
+    return e.kind != ExprKind::If;
+  };
+  const auto look = [&](size_t i) {
+    visitor.visit(*step.among[i]);
+    ever.merge(namesRead(*step.among[i]));
+  };
+  std::ranges::for_each(moved, look);
+  look(step.loss);
+  const auto isChosen = [&](const std::string& n) { return ever.contains(n) && !always.contains(n); };
+  const auto found = std::ranges::find_if(step.model.names, isChosen);
+  return found == step.model.names.end() ? "" : *found;
+}
+}  // namespace
+
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
   if (file && isChosen(*file, backward))
@@ -510,10 +573,16 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   if (step && step->block && !step->clears)
     return Help{"without `zero_grad` in the loop the gradients of all trips add up: keep their sum in a `var`", {}};
   for (const std::string& model : step ? step->model.names : std::vector<std::string>())
-    if (const auto other = aliasRead(*file, model, step->call->span)) return Help{aliasHelp(model, *other), {}};
+    if (const auto other = aliasRead(*file, model, step->call->span, true)) return Help{aliasHelp(model, *other), {}};
   if (step)
     if (const auto part = heldTwice(*file, step->model.names, step->call->span)) return Help{heldTwiceHelp(*part), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
+  if (moved)
+    if (const std::string part = readInBranch(*step, *moved); !part.empty())
+      return Help{"where no loss depends on `" + part +
+                      "` PyTorch's optimisers leave it as it is; here its gradient is zero, and momentum goes on: "
+                      "write a step for each of the branches",
+                  {}};
   if (step && !moved)
     return Help{
         "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; what it needs is "
