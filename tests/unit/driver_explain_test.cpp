@@ -20,14 +20,12 @@ TEST(Explain, EveryForeignNameIsKnown) {
   for (const auto names :
        {syntax::familiarNames(), syntax::familiarOptions(), syntax::familiarWords(), syntax::familiarCharacters()})
     for (const syntax::Familiar& row : names) EXPECT_NE(said(std::string(row.name)), "") << row.name;
-  for (const auto calls : {syntax::foreignNumberCalls(), syntax::foreignTensorCalls(), syntax::foreignLayerCalls(),
-                           syntax::foreignOptionCalls()})
+  for (const auto calls : syntax::foreignTables())
     for (const syntax::ForeignCall& row : calls) EXPECT_NE(said(std::string(row.name())), "") << row.call;
 }
 
 TEST(Explain, ExamplesAreCallsOfTheOtherLibrary) {
-  for (const auto calls : {syntax::foreignNumberCalls(), syntax::foreignTensorCalls(), syntax::foreignLayerCalls(),
-                           syntax::foreignOptionCalls()}) {
+  for (const auto calls : syntax::foreignTables()) {
     for (const syntax::ForeignCall& row : calls) {
       const std::string text = said(std::string(row.name()));
       for (size_t at = text.find("` is written `"); at != text.npos; at = text.find("` is written `", at + 1)) {
