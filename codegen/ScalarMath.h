@@ -27,6 +27,8 @@ Scalar logOfNormal(Scalar x);
 /// log(x.hi) + x.lo of f32, x.lo a few units in the last place of x.hi, or of the result. Where `near`, x.hi is within
 /// 2^-6 of 1, and `f` is x.hi - 1 before that was rounded.
 Scalar logOfNormal(Pair x, Scalar near, Scalar f);
+/// The cube root of a as a r^2, by r = a^(-1/3) of f32 or f64, to the last bit.
+Scalar settledCbrt(Scalar a, Scalar r, double third);
 
 /// The functions of Ops.def, on values held as F32 or F64; those above are some of them.
 namespace functions {

@@ -107,13 +107,7 @@ Scalar cbrtOfOrdinary(Scalar a) {
   Scalar r = floatOfBits(convert(ConvertInst::FToSInt, exponent, Repr::I32));
   Scalar h = fma(a * r, -(r * r), like(a, 1));
   r = fma(r * h, fma(h, fma(h, 14.0 / 81, 2.0 / 9), kThird), r);
-  // One Newton step with a fused residual settles the last bit of y = a r^2.
-  Scalar inverseSquare = r * r;
-  Scalar y = a * inverseSquare;
-  Scalar square = y * y;
-  Scalar squareError = fma(y, y, -square);
-  Scalar residual = fma(-square, y, a) - squareError * y;
-  return fma(residual, inverseSquare * kThird, y);
+  return settledCbrt(a, r, kThird);
 }
 
 }  // namespace

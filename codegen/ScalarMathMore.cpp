@@ -116,13 +116,7 @@ Scalar cbrtOfOrdinary(Scalar a) {
   r = fma(r * h, fma(h, fma(h, 14.0 / 81, 2.0 / 9), kThird), r);
   h = fma(a * r, -(r * r), like(a, 1));
   r = fma(r * h, fma(h, 2.0 / 9, kThird), r);
-  // One Newton step with a fused residual settles the last bit of y = a r^2.
-  Scalar inverseSquare = r * r;
-  Scalar y = a * inverseSquare;
-  Scalar square = y * y;
-  Scalar squareError = fma(y, y, -square);
-  Scalar residual = fma(-square, y, a) - squareError * y;
-  return fma(residual, inverseSquare * kThird, y);
+  return settledCbrt(a, r, kThird);
 }
 
 Scalar cbrt(Scalar x) {
@@ -172,6 +166,16 @@ Scalar inDoubles(Scalar x, Scalar y, F f) {
 }
 
 }  // namespace
+
+Scalar settledCbrt(Scalar a, Scalar r, double third) {
+  // One Newton step with a fused residual.
+  Scalar inverseSquare = r * r;
+  Scalar y = a * inverseSquare;
+  Scalar square = y * y;
+  Scalar squareError = fma(y, y, -square);
+  Scalar residual = fma(-square, y, a) - squareError * y;
+  return fma(residual, inverseSquare * third, y);
+}
 
 namespace functions {
 

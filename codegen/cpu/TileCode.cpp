@@ -350,7 +350,7 @@ class TileAssembler : VectorAssembler {
 }  // namespace
 
 bool isAssembled(const TileCode& t) {
-  constexpr int64_t kFarthest = 1 << 30;  // a sum of two of them is a distance, too
+  constexpr int64_t kFarthest = 1 << 29;  // a sum of three of them is a distance, too
   const int registers = t.form.registerBytes == 64 ? 32 : 16;
   if (!t.rims.empty() && t.form.registerBytes < 64) return false;
   const bool empty = std::any_of(t.loops.begin(), t.loops.end(), [](const auto& l) { return !l.first && l.trips < 1; });

@@ -192,7 +192,9 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
     if (part) names.merge(sharedBy(*part));
   };
   switch (e.kind) {
-    case ExprKind::Name: names.insert(e.text); break;
+    case ExprKind::Name:
+      if (e.text != "None") names.insert(e.text);
+      break;
     case ExprKind::Index:
       if (std::ranges::all_of(e.subscripts, [&](const ast::Subscript& s) { return isOfView(s); })) add(e.args[0]);
       break;
