@@ -123,6 +123,7 @@ enum class Form : uint8_t {
   AnnotationPlace,
   PrintStatement,
   Either,
+  EitherCompared,
   DeviceChoice,
   DeviceText,
   ChainedAssignment,

@@ -120,6 +120,8 @@ constexpr FamiliarForm kForms[] = {
      "let y = @cpu 1\n"},
     {Form::PrintStatement, "`print` is called like a function: `print(x)`", "print 1\n"},
     {Form::Either, "logical or is `or`", "print((1 > 2) | (1 < 2))\n"},
+    {Form::EitherCompared, "comparisons are joined by `or`; Python's `|` binds tighter than they do",
+     "print(1 > 2 | 1 < 2)\n"},
     {Form::DeviceChoice, "the first device that there is of several is written `device d = a or b`",
      "device d = a if true else b\n"},
     {Form::DeviceText, "write devices without quotes", "device gpu = \"cpu\"\n"},

@@ -8,6 +8,8 @@ namespace {
 constexpr std::string_view kTransposedV =
     "`svd` gives the transpose of PyTorch's V: `let (u, s, vt) = svd(x, full_matrices: false)`, and `vt.T` is V";
 constexpr std::string_view kFlat = "along no axis it takes all elements in a row";
+constexpr std::string_view kReciprocal =
+    "NumPy keeps integers and cuts what is behind the point: `trunc_div(1, x)`; of floats it is `1 / x`";
 constexpr std::string_view kDecimals = "`round` gives whole numbers; a format prints fewer decimals: `\"{x:.2f}\"`";
 constexpr std::string_view kClose = "an assertion is a statement, and `allclose` compares";
 constexpr std::string_view kShare = "`quantile` takes a share from 0 to 1";
@@ -325,6 +327,11 @@ constexpr ForeignCall kCalls[] = {
     {.call = "div(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
     {.call = "divide(a, b, !rounding_mode=\"floor\")", .text = "{a} // {b}"},
     {.call = "divmod(a, b)", .text = "({a} // {b}, {a} % {b})", .form = kPrefixed},
+    {.call = "reciprocal(x)", .text = "trunc_div(1, {x})", .form = kNumPy, .dtype = "i64"},
+    {.call = "reciprocal(x)", .text = "trunc_div(1, {x})", .form = kNumPy, .dtype = "i32"},
+    {.call = "reciprocal(x)", .text = "reciprocal({x})", .form = kNumPy, .dtype = "f32"},
+    {.call = "reciprocal(x)", .text = "reciprocal({x})", .form = kNumPy, .dtype = "f64"},
+    {.call = "reciprocal(*, **)", .text = "", .form = kNumPy, .help = kReciprocal},
     // Python rounds the number itself, not the product: the product of what f32 holds is exact.
     {.call = "round(number, !ndigits)", .text = "", .form = kBuiltin, .apart = true, .help = kDecimals, .dtype = "f64"},
     {.call = "round(number, !ndigits)",

@@ -288,16 +288,19 @@ std::string ForeignOperators::content(Range r) const {
   return text;
 }
 
+bool ForeignOperators::joinsComparisons(size_t offset) const {
+  const std::optional<size_t> i = find(offset);
+  if (!i || (level(*i) != kBoth && level(*i) != kEither)) return false;
+  const Range r = around(*i, kCompare);
+  return r.first > 0 && r.last < pieces_.size() && level(r.first - 1) == kCompare && level(r.last) == kCompare;
+}
+
 std::optional<Rewrite> ForeignOperators::bits(size_t offset) const {
   const std::optional<size_t> i = find(offset);
   if (!i) return std::nullopt;
   const Range r = around(*i, kCompare);
   if (r.last - r.first >= kMostPieces) return std::nullopt;
-  // Between two comparisons it joins what both give, whatever the language lets it bind.
-  const bool between =
-      r.first > 0 && r.last < pieces_.size() && level(r.first - 1) == kCompare && level(r.last) == kCompare;
-  if (between && (level(*i) == kBoth || level(*i) == kEither))
-    return Rewrite{pieces_[*i].begin, pieces_[*i].end, level(*i) == kBoth ? "and" : "or"};
+  if (joinsComparisons(offset)) return std::nullopt;
   const Written w = expression(r);
   // `a ^ b` of numbers is a power to some and an exclusive or to others.
   if (w.text == source(r) || w.text.find("bitwise_xor(") != std::string::npos) return std::nullopt;

@@ -25,6 +25,9 @@ class ForeignOperators {
   /// Of tokens in the order of the text, with those that have no meaning in TL among them.
   ForeignOperators(const std::vector<Piece>& pieces, std::string_view text);
 
+  /// Whether a bit operator at an offset stands between two comparisons without parentheses: C joins what they give,
+  /// Python takes the operator first, and of arrays it is an error there.
+  bool joinsComparisons(size_t offset) const;
   /// The whole expression of bits that the operator at an offset stands in.
   std::optional<Rewrite> bits(size_t offset) const;
   /// `c ? a : b`, by the place of the question mark.

@@ -27,6 +27,8 @@ constexpr std::string_view kConverts = "a dtype converts: `f32(x)`";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts";
 constexpr std::string_view kPeriod =
     "`interp(x, xp, fp)` has no period: give it `x % period`, and a table that goes around once";
+constexpr std::string_view kWraps =
+    "NumPy computes this in the dtype of the arrays, where sums wrap around: convert them first, `i64(x)`";
 constexpr std::string_view kOneRow =
     "`conv1d(x, w)` takes [batch, channels, length], and does not turn the weights round, as a convolution does";
 
@@ -247,6 +249,10 @@ constexpr ForeignCall kCalls[] = {
     {.call = "savetxt(path, x, delimiter=\",\")", .text = "save({path}, {x})", .form = kPrefixed},
     {.call = "savetxt(*, **)", .text = "", .form = kPrefixed, .help = "a table is written by `save(\"x.csv\", x)`"},
     // Signals and images.
+    {.call = "convolve(x, v, -mode)", .text = "", .form = kNumPy, .help = kWraps, .dtype = "u8"},
+    {.call = "convolve(x, v, -mode)", .text = "", .form = kNumPy, .help = kWraps, .dtype = "i8"},
+    {.call = "convolve(x, v, -mode)", .text = "", .form = kNumPy, .help = kWraps, .dtype = "i16"},
+    {.call = "convolve(x, v, -mode)", .text = "", .form = kNumPy, .help = kWraps, .dtype = "u16"},
     {.call = "convolve(x, v, !mode=\"valid\")",
      .text = "conv1d({x}[new, new], flip({v})[new, new])[0, 0]",
      .form = kNumPy,

@@ -235,8 +235,11 @@ class StatementHelper : private SyntaxView {
     if (shifts)
       return as(at_ == T::LT ? Form::ShiftLeft : Form::ShiftRight,
                 ForeignOperators(pieces(), p_.reporter.text()).bits(span().begin));
-    if (at_ == T::BAR && p_.before && !startsStatement(p_.before) && !prior(T::PIPE))
-      return as(Form::Either, ForeignOperators(pieces(), p_.reporter.text()).bits(span().begin));
+    if (at_ == T::BAR && p_.before && !startsStatement(p_.before) && !prior(T::PIPE)) {
+      const ForeignOperators operators(pieces(), p_.reporter.text());
+      if (operators.joinsComparisons(span().begin)) return made(Form::EitherCompared, {});
+      return as(Form::Either, operators.bits(span().begin));
+    }
     const bool in = at_ == T::IN && !starts(T::FOR);
     if (in || (at_ == T::NOT && next(T::IN)))
       return as(Form::Membership, ForeignOperators(pieces(), p_.reporter.text()).membership(span().begin));

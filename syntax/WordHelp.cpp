@@ -64,8 +64,9 @@ class WordHelper : private WordView {
     // What is without a value until a loop gives it one is asked for that, but for `best is None or x < best`.
     const bool guards = !negated && is(n + 1, T::OR);
     const bool known = !guards && nothing && whole && startsFromNone(left->getText());
+    const bool same = nothing && left && left->getText() == "None";  // `None is None`
     if (nothing && whole && !known)
-      return {{position(span(*left).begin, span(*behindWord(n)).end), negated ? "true" : "false"}};
+      return {{position(span(*left).begin, span(*behindWord(n)).end), negated != same ? "true" : "false"}};
     // Whether two names stand for one object is no question here; of tensors `==` would give bools.
     const bool value = nothing || is(n, T::INT) || textOf(n) == "True" || textOf(n) == "False";
     if (!value) return {};

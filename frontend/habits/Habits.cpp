@@ -519,6 +519,16 @@ bool Habits::joinsText(const ast::Expr& e) {
 }
 
 void Habits::warnOfLists(const ast::Expr& e, const std::vector<Val>& operands) {
+  const bool equal = e.text == "==", both = e.args[0]->kind == ExprKind::Array && e.args[1]->kind == ExprKind::Array;
+  if (both && (equal || e.text == "!=")) {
+    const std::string whole = equal ? "all" : "any";
+    context_
+        .warning(Code::W0203, e.opSpan,
+                 "`" + e.text + "` compares the elements of these two; it does not compare the lists as a whole")
+        .help("`" + whole + "` gives one bool for them", {{Span{e.span.file, e.span.begin, e.span.begin}, whole + "("},
+                                                          {Span{e.span.file, e.span.end, e.span.end}, ")"}});
+    return;
+  }
   const auto written = listsWritten(context_.sources, e);
   if (!written) return;
   if (e.text == "+") {

@@ -89,6 +89,16 @@ std::string Translation::dtypeOf(const ast::Expr& value) const {
   }
   if (value.kind == ExprKind::Call && value.args[0]->kind == ExprKind::Name && ir::dtypeNamed(value.args[0]->text))
     return value.args[0]->text;
+  if (value.kind == ExprKind::Unary && value.text == "-") return dtypeOf(*value.args[0]);
+  if (value.kind == ExprKind::Binary && (value.text == "+" || value.text == "-" || value.text == "*")) {
+    // A literal takes the dtype of what it stands beside, unless a float stands beside an integer.
+    const ast::Expr &left = *value.args[0], &right = *value.args[1];
+    const std::string a = dtypeOf(left), b = dtypeOf(right);
+    const auto takes = [](const ast::Expr& e, const std::string& dtype) {
+      return e.kind == ExprKind::Int || (e.kind == ExprKind::Float && dtype.starts_with('f'));
+    };
+    return a == b || takes(right, a) ? a : takes(left, b) ? b : "";
+  }
   const bool same = value.kind == ExprKind::Call ? value.arguments.size() == 1 && isValueItself(*value.args[0])
                                                  : value.kind == ExprKind::Index;
   if (same) return dtypeOf(value.kind == ExprKind::Call ? *value.arguments[0].value : *value.args[0]);
