@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/CertainReads.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Scan.h"
 
@@ -214,21 +215,15 @@ bool Step::isRead(const std::string& read, size_t begin, size_t end, const std::
   }
   return false;
 }
-std::string Step::readInBranch(const std::vector<size_t>& moved) const {
+std::string Step::readInBranch(const ast::File& file, const std::vector<size_t>& moved) const {
   if (model.names.size() < 2) return "";
-  NameSet always, ever;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ExprKind::Name) always.insert(e.text);
-    return e.kind != ExprKind::If;
-  };
-  const auto look = [&](size_t i) {
-    visitor.visit(*among[i]);
-    ever.merge(namesRead(*among[i]));
-  };
-  std::ranges::for_each(moved, look);
-  look(loss);
-  const auto isChosen = [&](const std::string& n) { return ever.contains(n) && !always.contains(n); };
+  Reads reads = readsOf(file, *among[loss]);
+  for (const size_t i : moved) {
+    Reads part = readsOf(file, *among[i]);
+    reads.always.merge(part.always);
+    reads.ever.merge(part.ever);
+  }
+  const auto isChosen = [&](const std::string& n) { return reads.ever.contains(n) && !reads.always.contains(n); };
   const auto found = std::ranges::find_if(model.names, isChosen);
   return found == model.names.end() ? "" : *found;
 }

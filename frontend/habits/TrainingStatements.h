@@ -49,7 +49,7 @@ struct Step {
   bool isRead(const std::string& read, size_t begin, size_t end, const std::vector<size_t>& moved) const;
   /// One of several parameters that the loss, by way of the statements moved, depends on in branches alone; empty for
   /// none.
-  std::string readInBranch(const std::vector<size_t>& moved) const;
+  std::string readInBranch(const ast::File& file, const std::vector<size_t>& moved) const;
 };
 
 /// The step that `loss.backward()` belongs to; nothing where its gradients are not those of this loss alone, or the

@@ -277,7 +277,7 @@ std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
     if (const auto part = heldTwice(*file, step->model.names, step->call->span)) return Help{heldTwiceHelp(*part), {}};
   const auto moved = step ? step->dependent() : std::nullopt;
   if (moved)
-    if (const std::string part = step->readInBranch(*moved); !part.empty())
+    if (const std::string part = step->readInBranch(*file, *moved); !part.empty())
       return Help{"where no loss depends on `" + part +
                       "` PyTorch's optimisers leave it as it is; here its gradient is zero, and momentum goes on: "
                       "write a step for each of the branches",
