@@ -35,9 +35,7 @@ Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernel
   number(*f.body);
   const Op* ret = f.body->terminator();
   if (ret) {
-    for (const Value* v : ret->operands()) {
-      for (Life& l : all_[classes_.at(root(v))].lives) l.end = kForever;
-    }
+    for (const Value* v : ret->operands()) extend(v, kForever);
   }
   mergeLoops(*f.body);
   mergeUpdates(*f.body);
@@ -84,12 +82,40 @@ void Storage::alias(const Value* v, const Value* of, uint64_t byteOffset) {
   roots_[v] = {r, offset + byteOffset};
 }
 
+/// Joins the lives that begin in branches which have ended: what comes now may follow either of them.
+void Storage::closeBranches(Class& c) const {
+  const auto isOpen = [&](int64_t choice) {
+    return std::any_of(branches_.begin(), branches_.end(), [&](const Branch& b) { return b.choice == choice; });
+  };
+  while (c.lives.size() > 1 && !isOpen(c.lives.back().choice)) {
+    const int64_t end = c.lives.back().end;
+    c.lives.pop_back();
+    c.lives.back().end = std::max(c.lives.back().end, end);
+  }
+}
+
+/// The value is in use until `end`, whatever runs before.
+void Storage::extend(const Value* v, int64_t end) {
+  std::vector<Life>& lives = all_[classes_.at(root(v))].lives;
+  end = std::max(end, lives.back().end);
+  lives.resize(1, lives[0]);
+  lives[0].end = std::max(lives[0].end, end);
+}
+
 void Storage::use(const Value* v, int64_t at) {
+  constexpr size_t kMostLives = 16;
   const Value* r = root(v);
   auto it = classes_.find(r);
   if (it == classes_.end()) return;
-  Life& l = all_[it->second].lives[0];
-  l.end = std::max(l.end, at);
+  Class& c = all_[it->second];
+  closeBranches(c);
+  for (const Branch& b : branches_) {
+    const bool inside = c.lives[0].start >= 2 * b.choice;
+    if (b.first || inside || c.lives.back().end > b.start || c.lives.size() == kMostLives) continue;
+    c.lives.back().end = std::max(c.lives.back().end, 2 * b.choice + 1);
+    c.lives.push_back({b.start, b.start + 1, c.lives[0].value, b.choice});
+  }
+  c.lives.back().end = std::max(c.lives.back().end, at);
 }
 
 bool Storage::isOnHost(const ir::Type& t) const {
@@ -132,28 +158,26 @@ void Storage::number(const Region& r) {
       continue;
     }
     size_t firstInside = all_.size();
+    const bool chooses = op.kind == OpKind::If;
     for (const auto& inner : op.regions) {
       for (const auto& arg : inner->args) define(arg.get(), 2 * p);
+      if (chooses) branches_.push_back({p, 2 * clock_, inner == op.regions[0]});
       number(*inner);
+      if (chooses) branches_.pop_back();
       if (op.kind == OpKind::While && inner == op.regions[0]) {
         // What the condition reads is still wanted by the body.
         int64_t now = 2 * clock_;
-        for (const auto& arg : inner->args) {
-          Life& l = all_[classes_.at(arg.get())].lives[0];
-          l.end = std::max(l.end, now - 1);
-        }
+        for (const auto& arg : inner->args) extend(arg.get(), now - 1);
       }
     }
     int64_t e = clock_++;
     end_[&op] = e;
-    if (op.kind == OpKind::For) {
-      Life& l = all_[classes_.at(op.regions[0]->args[0].get())].lives[0];  // the induction variable
-      l.end = std::max(l.end, 2 * e);
-    }
+    if (op.kind == OpKind::For) extend(op.regions[0]->args[0].get(), 2 * e);  // the induction variable
     if (runsItsRegionsOften(op)) {
       // Values from outside that are read inside stay until the last trip is over.
       for (size_t i = 0; i < firstInside; ++i) {
-        Life& l = all_[i].lives[0];
+        closeBranches(all_[i]);
+        Life& l = all_[i].lives.back();
         if (l.end > 2 * p + 1 && l.end < 2 * e) l.end = 2 * e;
       }
     }
@@ -299,7 +323,9 @@ void Storage::finish() {
 /// Whether a class is one mapped file that nothing ever writes to.
 bool Storage::staysInFile(uint32_t c) const {
   const Class& k = all_[c];
-  if (k.device != 0 || k.lives.size() != 1 || !isMapped(*k.lives[0].value)) return false;
+  const Value* file = k.lives[0].value;
+  const auto isFile = [&](const Life& l) { return l.value == file; };
+  if (k.device != 0 || !isMapped(*file) || !std::all_of(k.lives.begin(), k.lives.end(), isFile)) return false;
   const auto is = [&](uint32_t other) { return find(other) == c; };
   for (const auto& [written, time] : written_)
     if (is(written)) return false;

@@ -63,9 +63,16 @@ class Storage {
   uint32_t workspace(const ir::Op& fused, uint64_t bytes, uint32_t device);
 
  private:
+  /// A value that several branches of one `if` use lives in each of them, and not in between: only one of them runs.
   struct Life {
     int64_t start, end;
     const ir::Value* value;
+    int64_t choice = -1;  ///< the position of the `if` in one of whose branches it begins
+  };
+  /// The branch that is being numbered.
+  struct Branch {
+    int64_t choice, start;
+    bool first;
   };
   struct Class {
     uint32_t parent;
@@ -95,6 +102,8 @@ class Storage {
   void define(const ir::Value* v, int64_t start);
   void alias(const ir::Value* v, const ir::Value* of, uint64_t byteOffset);
   void use(const ir::Value* v, int64_t at);
+  void closeBranches(Class& c) const;
+  void extend(const ir::Value* v, int64_t end);
   bool tryMerge(uint32_t a, uint32_t b);
   bool conflict(const Class& a, const Class& b) const;
   bool handsOver(const Life& x, const Life& y) const;
@@ -116,6 +125,7 @@ class Storage {
   std::unordered_map<const ir::Value*, std::pair<const ir::Value*, uint64_t>> roots_;
   std::unordered_map<const ir::Value*, uint32_t> classes_;  // of roots
   std::vector<Class> all_;
+  std::vector<Branch> branches_;                            // around the op that is being numbered
   std::unordered_map<const ir::Op*, int64_t> begin_, end_;  // positions
   std::unordered_map<const ir::Op*, std::vector<ValueCopy>> before_;
   std::unordered_map<const ir::Region*, std::vector<ValueCopy>> atEnd_;

@@ -124,6 +124,7 @@ enum class Form : uint8_t {
   PrintStatement,
   Either,
   EitherCompared,
+  ParameterWord,
   DeviceChoice,
   DeviceText,
   ChainedAssignment,

@@ -122,6 +122,8 @@ constexpr FamiliarForm kForms[] = {
     {Form::Either, "logical or is `or`", "print((1 > 2) | (1 < 2))\n"},
     {Form::EitherCompared, "comparisons are joined by `or`; Python's `|` binds tighter than they do",
      "print(1 > 2 | 1 < 2)\n"},
+    {Form::ParameterWord, "a parameter has no keyword; one that is assigned is bound anew: `var x = x`",
+     "fn f(var x: f32) { x += 1.0\n  x }\n"},
     {Form::DeviceChoice, "the first device that there is of several is written `device d = a or b`",
      "device d = a if true else b\n"},
     {Form::DeviceText, "write devices without quotes", "device gpu = \"cpu\"\n"},

@@ -394,8 +394,47 @@ class Helper : private SyntaxView {
     return say("`" + word.getText() + "` is a reserved word: choose another name", renamedReserved(p_, word));
   }
 
+  /// `fn f(var x: f32) { ... }`
+  bool parameterWord() {
+    const bool word = at_ == T::VAR || at_ == T::CONST || at_ == T::LET;
+    if (!word || !next(T::NAME) || !(prior(T::LPAREN) || prior(T::COMMA)) || !starts(T::FN)) return false;
+    const Token& name = *ahead(2);
+    std::vector<Edit> edits{{position(span().begin, span(name).begin), ""}};
+    int depth = 1;
+    ssize_t n = 3;
+    for (; depth > 0 && ahead(n); ++n) {
+      const size_t type = ahead(n)->getType();
+      depth += type == T::LPAREN || type == T::LBRACK ? 1 : type == T::RPAREN || type == T::RBRACK ? -1 : 0;
+    }
+    while (ahead(n) && ahead(n)->getType() != T::LBRACE && ahead(n)->getType() != T::NL) ++n;
+    const bool block = ahead(n) && ahead(n)->getType() == T::LBRACE;
+    if (at_ == T::VAR && block) edits.push_back({behind(span(*ahead(n))), " var " + name.getText() + " = " + name.getText() + ";"});
+    if (at_ == T::VAR && !block) edits.clear();
+    return say(Form::ParameterWord, std::move(edits));
+  }
+
+  /// `let y = @gpu ones([2])`: the value goes into braces.
+  bool annotatedValue() {
+    size_t n = 1;
+    if (back(n, T::RPAREN) || back(n, T::RBRACK)) {
+      const size_t opens = back(n, T::RPAREN) ? T::LPAREN : T::LBRACK;
+      while (back(n) && !back(n, opens)) ++n;
+      ++n;
+    } else if (back(n, T::INT) && back(n + 1, T::COLON)) {
+      n += 2;
+    }
+    while (back(n, T::NAME) && back(n + 1, T::DOT)) n += 2;
+    if (!back(n + 1, T::AT) || !back(n + 2, T::ASSIGN)) return false;
+    const Token* end = outside(2, [](size_t type) { return type == T::SEMI; });
+    const Token* last = nullptr;
+    for (ssize_t k = 1; ahead(k) && ahead(k) != end; ++k) last = ahead(k);
+    if (!last) return say(Form::AnnotationPlace);
+    return say(Form::AnnotationPlace, {{before(span()), "{ "}, {behind(span(*last)), " }"}});
+  }
+
   /// What depends on the token alone.
   void tokens() {
+    if (parameterWord() || annotatedValue()) return;
     if (at_ == T::TYPE && next(T::LPAREN)) {
       say("types are known at compile time: `x.dtype == f32`");
       return;

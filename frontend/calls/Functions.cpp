@@ -52,6 +52,18 @@ std::string calledStruct(const FnDecl& decl) {
   return name;
 }
 
+/// Whether it gives a state that a function `step` of the same module takes: of an optimiser.
+bool makesState(const FnDecl& decl) {
+  const ast::TypeExpr* made = decl.stmt->type.get();
+  const auto steps = decl.unit->functions.find("step");
+  if (!made || made->path.empty() || steps == decl.unit->functions.end()) return false;
+  return std::ranges::any_of(steps->second, [&](const FnDecl& step) {
+    const auto& params = step.stmt->params;
+    const ast::TypeExpr* taken = params.empty() ? nullptr : params[0].type.get();
+    return taken && !taken->path.empty() && taken->path.back().text == made->path.back().text;
+  });
+}
+
 }  // namespace
 
 std::string calledName(const FnDecl& decl) {
@@ -96,6 +108,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
         const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
         wrong(a.span, "`" + calledName(decl) + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
           const syntax::Familiar* option = syntax::familiarOption(a.name);
+          if (option && option->ofSteps && !makesState(decl)) option = nullptr;
           if (auto steps = option && option->ofSteps ? optionOfSteps(context_, a.span, a.name) : std::nullopt) {
             d.help(steps->text, steps->edits);
             return;

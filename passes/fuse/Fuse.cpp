@@ -21,6 +21,7 @@ void fuseRegion(ir::Region& region, const Context& c) {
     fusion::prepareProducts(region, c);
   }
   fusion::formProducts(region);
+  if (c.fuse) fusion::readPartsFirst(region);
   fusion::Nodes nodes;
   fusion::analyse(region, c, copies, nodes);
   std::vector<fusion::Group> groups = fusion::formGroups(region, c, nodes);

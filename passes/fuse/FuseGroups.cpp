@@ -111,7 +111,7 @@ class Grouping {
   void placeRoot(Op& op, Node& n) {
     ir::Dims domain = domainOf(op, n);
     collectSources(op, n, domain);
-    const bool starts = n.role == Role::Product || n.role == Role::Update || n.role == Role::Scan;
+    const bool starts = n.role == Role::Product || n.role == Role::Update || n.role == Role::Scan || n.kept;
     int joined = starts || !c_.fuse ? -1 : join(op, n, domain);
     if (joined < 0) {
       Group g;
@@ -124,6 +124,7 @@ class Grouping {
       g.segment = n.segment;
       if (n.role == Role::Reduction) g.reduced = reducedAxes(op, domain.size());
       g.scans = n.role == Role::Scan;
+      g.closed = n.kept;
       if (n.role == Role::Product) g.product = &op;
       g.light = n.role == Role::Product && g.traits->smallProducts && ir::areSmallProducts(op);
       joined = static_cast<int>(groups_.size());
@@ -131,7 +132,7 @@ class Grouping {
       members_[op.result()] = memberOf(op, n, domain);
       n.group = joined;
       finish(joined, n);
-      if (c_.fuse && at(joined).kind == Group::Kind::Loop) joined = joinSibling(joined);
+      if (c_.fuse && at(joined).kind == Group::Kind::Loop && !n.kept) joined = joinSibling(joined);
     } else {
       n.group = joined;
     }
@@ -291,7 +292,7 @@ class Grouping {
   }
 
   bool mayMerge(const Group& a, const Group& b) const {
-    if (a.device != b.device || a.segment != b.segment || a.domain != b.domain) return false;
+    if (a.device != b.device || a.segment != b.segment || a.domain != b.domain || a.closed || b.closed) return false;
     if (a.size + b.size > a.traits->mostFused || a.scans || b.scans || a.light || b.light) return false;
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) return false;
     bool reduced = a.reduced || b.reduced;
@@ -354,7 +355,8 @@ class Grouping {
   bool open(int number, const Node& n, std::string_view device) {
     const Group& g = at(number);
     bool kind = g.kind == Group::Kind::Loop || g.kind == Group::Kind::Product;
-    return kind && g.segment == n.segment && g.device == device && g.size + treeSize_ <= g.traits->mostFused;
+    return kind && !g.closed && g.segment == n.segment && g.device == device &&
+           g.size + treeSize_ <= g.traits->mostFused;
   }
 
   bool raise(int number, int rank) {

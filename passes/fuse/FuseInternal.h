@@ -51,6 +51,7 @@ struct Node {
   bool reduced = false;       ///< evaluated under a reduction or in the epilogue of a product
   bool turned = false;        ///< reads memory along different dims, which a reduction would not do well
   bool alias = false;         ///< a materialised pass-through that is a view of its operand
+  bool kept = false;          ///< a part of what is updated in place before the part is read
   int uses = 0;               ///< evaluations, counted through what is inlined
   EvaluationPlaces places;    ///< where they are
   bool follows = false;       ///< a part of something that is recomputed by its consumers, and of nothing else
@@ -80,6 +81,7 @@ void analyse(ir::Region& region, const Context& c, const Copies& copies, Nodes& 
 struct Group {
   enum class Kind : uint8_t { Loop, Product, Update, Single } kind = Kind::Loop;
   ir::Dims domain;
+  bool closed = false;                       ///< one root alone, which has to be stored before what follows it
   std::optional<std::vector<bool>> reduced;  ///< axes; unset while the group has no reduction
   const ir::Op* product = nullptr;           ///< of a group of that kind
   std::string device;
@@ -146,5 +148,9 @@ void prepareConvolutions(ir::Region& region, const Context& c, Copies& copies);
 /// Scatters of one element a row into a repeated number become elementwise; those that add many integers at few places
 /// are cut into parts.
 void prepareScatters(ir::Region& region, const Context& c);
+/// Moves slices of what is updated in place before the first update.
+void readPartsFirst(ir::Region& region);
+/// Whether to keep a part is cheaper than to copy the whole.
+bool isLittlePart(const ir::Value& part, const ir::Value& whole);
 
 }  // namespace tenc::passes::fusion

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "ir/Ir.h"
@@ -36,6 +38,29 @@ class Waiting {
       if (!first || at->second < order_.at(first)) first = use.user;
     }
     return first;
+  }
+
+  /// Whether what makes a value would make the same one before `use`: no variable that it reads has been given another
+  /// value since, and no random numbers are drawn in between that it would come behind.
+  bool wouldBeSame(const ir::Value& v, const ir::Op& use) const {
+    bool draws = false;
+    std::set<std::string_view> reads;
+    for (const ir::Value* read : v.op->operands()) {
+      reads.insert(read->name);
+      draws = draws || (read->op && read->op->kind == ir::OpKind::RngNext);
+    }
+    for (const auto& inner : v.op->regions)
+      for (const auto& op : inner->ops)
+        for (const auto& result : op->results) reads.insert(result->name);
+    reads.erase("");
+    reads.erase(v.name);
+    const size_t begin = order_.at(v.op), end = order_.at(&use);
+    return std::none_of(order_.begin(), order_.end(), [&](const auto& at) {
+      if (at.second <= begin || at.second >= end || at.first->parent->isInside(*v.op)) return false;
+      if (draws && at.first->kind == ir::OpKind::RngNext) return true;
+      return std::any_of(at.first->results.begin(), at.first->results.end(),
+                         [&](const auto& r) { return reads.contains(r->name); });
+    });
   }
 
  private:
@@ -92,7 +117,7 @@ class Report {
       if (h.bytes < device_.peak / kWorthAName || h.name.find('.') != std::string::npos) continue;
       const ir::Op* later = h.name.empty() || h.kept ? nullptr : waiting.firstUse(*h.value);
       const Span use = later ? outermost(later->loc) : Span{};
-      if (!use.valid() || h.made.half != ir::Half::None) continue;
+      if (!use.valid() || h.made.half != ir::Half::None || !waiting.wouldBeSame(*h.value, *later)) continue;
       const bool moved = h.value->op->kind == ir::OpKind::Transfer;
       const std::string line = std::to_string(sources_.file(use.file).position(use.begin).line);
       helps.push_back({"`" + h.name + "` waits for line " + line + "; " + (moved ? "move" : "make") + " it there", {}});
