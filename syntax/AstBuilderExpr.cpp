@@ -96,9 +96,29 @@ class OperatorFold {
     d.label("second comparison").label(chainBefore_, "first comparison");
     if (middle_.valid()) {
       const Span after{middle_.file, middle_.end, middle_.end};
-      d.help("join two comparisons with `and`", {{after, " and " + std::string(b_.r_.text(middle_))}});
+      std::vector<Edit> edits{{after, " and " + std::string(b_.r_.text(middle_))}};
+      if (const Span all = denied(*values_.back().expr); all.valid()) {
+        edits.insert(edits.begin(), {Span{all.file, all.begin, all.begin}, "("});
+        edits.push_back({Span{all.file, all.end, all.end}, ")"});
+      }
+      d.help("join two comparisons with `and`", std::move(edits));
     }
     failed_ = true;
+  }
+
+  /// `a < b < c` in `not a < b < c`, where these are the comparisons that were found.
+  Span denied(const Expr& e) const {
+    const bool holds = e.span.begin <= chainBefore_.begin && chain_.end <= e.span.end;
+    if (!holds) return {};
+    if (e.kind == Expr::Kind::Unary && e.text == "not" && e.args[0]->kind == Expr::Kind::Binary) {
+      const Expr* left = e.args[0].get();
+      while (left->kind == Expr::Kind::Binary && !left->grouped && left->opSpan != chainBefore_)
+        left = left->args[0].get();
+      if (left->opSpan == chainBefore_ && !e.args[0]->grouped) return e.args[0]->span;
+    }
+    for (const ExprPtr& part : e.args)
+      if (const Span found = denied(*part); found.valid()) return found;
+    return {};
   }
 
   void reduce() {

@@ -47,12 +47,16 @@ constexpr std::array kOwnArrays = std::to_array<std::string_view>(
      "maximum", "mean",    "min",    "minimum", "norm",     "ones",      "ones_like", "outer",  "prod",
      "sign",    "sin",     "sort",   "sqrt",    "square",   "stack",     "std",       "sum",    "tanh",
      "tile",    "var",     "vstack", "where",   "zeros",    "zeros_like"});
+constexpr std::array kIdleMarks = std::to_array<std::string_view>(
+    {"cache", "checkpoint", "compile", "enable_grad", "export", "ignore", "inference_mode", "jit", "lru_cache", "njit",
+     "no_grad", "remat", "script", "staticmethod", "unused"});
 struct Generator {
   std::string_view maker, family;
 };
 constexpr std::array kGenerators = std::to_array<Generator>(
     {{"Generator", "torch"}, {"Random", "python"}, {"RandomState", "legacy"}, {"default_rng", "numpy"}});
-static_assert(std::ranges::is_sorted(kReaders) && std::ranges::is_sorted(kOwnArrays));
+static_assert(std::ranges::is_sorted(kIdleMarks) && std::ranges::is_sorted(kReaders) &&
+              std::ranges::is_sorted(kOwnArrays));
 static_assert(std::ranges::is_sorted(kListsOfArrays) && std::ranges::is_sorted(kNumbersOfArrays) &&
               std::ranges::is_sorted(kMethods));
 static_assert(std::ranges::is_sorted(kStatistics) && std::ranges::is_sorted(kDrawing) &&
@@ -79,6 +83,7 @@ bool givesSeveralByDim(std::string_view function) { return std::ranges::binary_s
 bool givesNumbers(std::string_view method) { return method == "item" || method == "tolist"; }
 bool isInPlaceElsewhere(std::string_view method) { return method == "sort"; }
 
+bool isIdleMark(std::string_view name) { return std::ranges::binary_search(kIdleMarks, name); }
 bool givesIndices(std::string_view function) { return std::ranges::binary_search(kIndices, function); }
 bool givesListOfArrays(std::string_view function) { return std::ranges::binary_search(kListsOfArrays, function); }
 bool givesNumberOfArray(std::string_view function) { return std::ranges::binary_search(kNumbersOfArrays, function); }

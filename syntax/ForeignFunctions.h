@@ -32,6 +32,8 @@ bool givesSeveralByDim(std::string_view function);
 bool givesNumbers(std::string_view method);
 /// A method that changes its array in NumPy, or its list in Python, and gives a new one in TL: `x.sort()`.
 bool isInPlaceElsewhere(std::string_view method);
+/// Whether a mark before a function changes nothing that it gives: `@jax.jit`, `@torch.no_grad()`.
+bool isIdleMark(std::string_view name);
 /// A function that gives an array which takes a copy of what it indexes, in NumPy and PyTorch.
 bool givesIndices(std::string_view function);
 

@@ -339,6 +339,8 @@ std::optional<Rewrite> ForeignOperators::membership(size_t offset) const {
   if (pieces_[in].type != T::IN) return std::nullopt;
   const Range x{around(*i - 1, kCompare).first, *i};
   const Range xs{in + 1, around(in + 1, kCompare).last};
+  const auto compares = [&](size_t p) { return p < pieces_.size() && level(p) == kCompare; };
+  if ((x.first > 0 && compares(x.first - 1)) || compares(xs.last)) return std::nullopt;  // Python chains them
   const auto isText = [&](Range r) {
     return std::any_of(pieces_.begin() + static_cast<std::ptrdiff_t>(r.first),
                        pieces_.begin() + static_cast<std::ptrdiff_t>(r.last),

@@ -74,11 +74,19 @@ class SyntaxView {
     return first;
   }
 
+  /// The column in which the line of a token begins: other statements may stand before it.
+  uint32_t indentation(const Token& t) const {
+    const std::string_view text = p_.reporter.text();
+    const size_t at = span(t).begin, line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    const size_t first = text.find_first_not_of(" \t", line);
+    return p_.reporter.position(std::min(first, at)).column;
+  }
+
   /// Where the last token ends of those on the line of the error, or, with `block`, of the lines below that stand
   /// further right than the header as well: a block of Python.
   size_t lastEnd(bool block) const {
     uint32_t line = place(p_.at).line;
-    const uint32_t own = place(*headerBegin()).column;
+    const uint32_t own = indentation(*headerBegin());
     size_t end = span().end;
     int depth = 0;
     for (ssize_t n = 2; const Token* t = ahead(n); ++n) {

@@ -85,7 +85,8 @@ void Bindings::warnHidden(const ast::Stmt& s) {
   const bool isLet = s.kind == StmtKind::Let || s.kind == StmtKind::Var;
   const std::string word = s.kind == StmtKind::Var ? "`var`" : "`let`";
   for (const auto& [span, outer] : hidden) {
-    if (outer->kind != Declaration::Kind::Variable) {
+    const bool parameter = outer->kind == Declaration::Kind::Parameter;
+    if (outer->kind != Declaration::Kind::Variable && !parameter) {
       const ast::Stmt& made = *outer->statement;
       context_
           .warning(Code::W0101, span,
@@ -98,8 +99,12 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     auto d = context_.warning(Code::W0101, span,
                               (isLet ? "this " + word + " makes a new `" + outer->name + "`" + where
                                      : "this `for` makes a new `" + outer->name + "` in each trip") +
-                                  ", and the `var` of that name stays as it is");
-    d.note(outer->span, "the variable is declared here");
+                                  ", and the " + (parameter ? "parameter" : "`var`") + " of that name stays as it is");
+    d.note(outer->span, parameter ? "the parameter is declared here" : "the variable is declared here");
+    if (parameter) {
+      d.help("give it another name; what a loop gives is assigned to a `var` in its body");
+      continue;
+    }
     if (!isLet) {
       d.help("give it another name; to change the variable, assign to it in the body");
       continue;

@@ -80,9 +80,7 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
   if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) {
     const std::string& name = call.args[0]->args[0]->text;
     const ast::File* file = context_.frame().unit->file;
-    const Libraries libraries = file ? librariesOf(*file) : Libraries();
-    const bool shares = libraries.numpy || libraries.torch;  // where `y = x` is another name
-    return shares && aliasRead(*file, name, call.span) ? "" : name;
+    return file && aliasRead(*file, name, call.span, /*variablesShare=*/true) ? "" : name;
   }
   if (!value.is(Val::Kind::Tuple) || value.elems.empty()) return "";
   // `optim.step(state, m, g)` gives a new m and a new state.
@@ -104,7 +102,7 @@ const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& val
   const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
   const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
   const ast::File* file = context_.frame().unit->file;
-  if (own && file && holdsArray(own->value) && aliasRead(*file, of->text, call.span))
+  if (own && file && holdsArray(own->value) && aliasRead(*file, of->text, call.span, /*variablesShare=*/true))
     return nullptr;  // which would change, too
   const bool changes =
       value.is(Val::Kind::Struct) || (value.is(Val::Kind::Tensor) && syntax::isInPlaceElsewhere(call.args[0]->text));

@@ -135,6 +135,47 @@ std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span
   return Callers(all).read(*fn, aliases);
 }
 
+/// Whether a function changes in place what it is given for a parameter, or hands it to one that does.
+bool changesParameter(AliasFile& all, const ast::Stmt& fn, const std::string& parameter, int depth = 0) {
+  constexpr int kMostDepth = 4;
+  const AliasScope& scope = all.scopeAt(fn.span);
+  bool found = std::ranges::any_of(scope.changes(), [&](const AliasScope::Changed& c) {
+    return !scope.isOfCopy(c) && scope.aliasesOf(c.name, c.span).contains(parameter);
+  });
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (found || e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Name) return !found;
+    for (const ast::Stmt* called : all.functions(e.args[0]->text))
+      for (size_t i = 0; i < std::min(called->params.size(), e.arguments.size()); ++i)
+        found = found || (e.arguments[i].value && scope.sharedBy(*e.arguments[i].value).contains(parameter) &&
+                          changesParameter(all, *called, called->params[i].name.text, depth + 1));
+    return !found;
+  };
+  if (!found && depth < kMostDepth) visitor.visit(fn);
+  return found;
+}
+
+/// The calls of the script's functions in the scope of a place that change an argument in place, and the names that may
+/// be of its array.
+std::vector<AliasScope::Changed> changingCalls(AliasFile& all, Span place) {
+  std::vector<AliasScope::Changed> calls;
+  const AliasScope& scope = all.scopeAt(place);
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Name) return true;
+    for (const ast::Stmt* fn : all.functions(e.args[0]->text))
+      for (size_t i = 0; i < std::min(fn->params.size(), e.arguments.size()); ++i) {
+        const ast::Argument& a = e.arguments[i];
+        const NameSet shared = a.value ? scope.sharedBy(*a.value) : NameSet();
+        if (shared.empty() || !changesParameter(all, *fn, a.name ? a.name->text : fn->params[i].name.text)) continue;
+        for (const std::string& n : shared) calls.push_back({n, e.span});
+      }
+    return true;
+  };
+  visitAround(all.file(), place, visitor);
+  return calls;
+}
+
 }  // namespace
 
 bool isChangedInPlace(const ast::File& file, const std::string& name, Span place) {
@@ -202,12 +243,19 @@ std::optional<std::string> aliasRead(const ast::File& file, const std::string& n
 std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding) {
   AliasFile all(file);
   const AliasScope& scope = all.scopeAt(binding.span);
-  for (const AliasScope::Changed& c : scope.changes()) {
+  std::vector<AliasScope::Changed> changes = scope.changes();
+  for (AliasScope::Changed& c : changingCalls(all, binding.span)) changes.push_back(std::move(c));
+  for (const AliasScope::Changed& c : changes) {
     if (c.name != binding.text) {
       // A variable would be a copy, which does not change with what it was bound to.
-      const bool shows = scope.mayHold(binding.text, scope.aliasesOf(c.name, c.span), c.span);
-      if (shows && !isBoundByChange(file, binding.text, c.span) && scope.isReadAfter(binding.text, c.span))
-        return c.name;
+      const NameSet aliases = scope.aliasesOf(c.name, c.span);
+      if (!scope.mayHold(binding.text, aliases, c.span)) continue;
+      if (!isBoundByChange(file, binding.text, c.span) && scope.isReadAfter(binding.text, c.span)) return c.name;
+      // Nor would what it was bound to change with others that are bound to it.
+      for (const std::string& other : aliases)
+        if (other != c.name && other != binding.text && !isBoundByChange(file, other, c.span) &&
+            scope.isReadAfter(other, c.span))
+          return other;
       continue;
     }
     if (c.ofPart && scope.holdsTwice(c.name)) return c.name;

@@ -11,6 +11,7 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
+#include "syntax/ForeignFunctions.h"
 #include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
@@ -62,6 +63,11 @@ Help withoutMark(Context& context, const ast::Annotation& mark) {
       s && s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::Tuple && s->value->args.empty();
   std::vector<Edit> edits{syntax::removed(context.sources, called ? Span::cover(mark.span, s->span) : mark.span)};
   const std::string_view last = mark.path.empty() ? std::string_view() : mark.path.back().text;
+  if (!syntax::isIdleMark(last))
+    return Help{
+        "what a mark makes of a function is written where it is called, `vmap(f)(x)`, `grad(f)(x)`; one with a "
+        "derivative of its own is made by `custom_vjp(f, forward, backward)`",
+        {}};
   const bool cuts = (last == "no_grad" || last == "inference_mode") && file && isTrained(*file);
   if (!cuts) return Help{"a function needs no mark: every one is compiled", std::move(edits)};
   const std::string said = "no gradient goes through `stop_gradient(x)`: what such a function gives";

@@ -78,7 +78,8 @@ class NameWalk {
       const auto found = scopes_[i].find(name.text);
       if (found == scopes_[i].end()) continue;
       const Declaration* outer = found->second;
-      const bool variable = outer->kind == DeclarationKind::Variable;
+      const bool variable = outer->kind == DeclarationKind::Variable ||
+                            (outer->kind == DeclarationKind::Parameter && s.kind == StmtKind::For);
       if (s.kind == StmtKind::Var ? variable && isUpdateOf(s, *outer) : variable || isMadeOf(s, *outer))
         part_.hidden.emplace_back(name.span, outer);
       return;

@@ -525,8 +525,14 @@ void UnknownNames::checkNames(const ast::Stmt& fn) {
 void UnknownNames::checkMarks(const ast::Stmt& fn) {
   for (const ast::Annotation& a : fn.annotations) {
     const bool named = a.kind == ast::Annotation::Kind::Place && !a.path.empty() && !a.number && !a.index;
-    if (!named || context_.frame().unit->resolution->definition(a.path[0].span)) continue;
-    const std::string& head = a.path[0].text;
+    const Declaration* meant = named ? context_.frame().unit->resolution->definition(a.path[0].span) : nullptr;
+    const std::string head = a.path.empty() ? "" : a.path[0].text;
+    if (meant && meant->kind == Declaration::Kind::Functions) {  // `@f.defjvp`, and nobody may call what it marks
+      const Help help = withoutMark(context_, a);
+      context_.error(Code::E0304, a.span, "`" + head + "` is a function, and no device").help(help.text);
+      continue;
+    }
+    if (!named || meant) continue;
     const syntax::Familiar* known = syntax::familiarName(head);
     if (!known || (a.path.size() > 1 ? !known->prefix : known->help.empty())) {
       if (a.path.size() > 1) unknownName(head, a.path[0].span);
