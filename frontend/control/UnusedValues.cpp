@@ -4,7 +4,6 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
-#include "frontend/habits/Libraries.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -51,6 +50,8 @@ void UnusedValues::check(const ast::Expr& e, const Val& value, const Place& befo
     d.help(
         "values do not change in place: assign the result, to a `var`",
         {{object->keyword, "var"}, {Span{e.span.file, e.span.begin, e.span.begin}, e.args[0]->args[0]->text + " = "}});
+  else if (const std::string shared = call ? sharedObject(e, value) : ""; !shared.empty())
+    d.help(shared);
   else
     d.help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
 }
@@ -95,6 +96,17 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
     names += (names.empty() ? "" : ", ") + found->value->text;
   }
   return "(" + names + ")";
+}
+
+/// What is said where the receiver's new value would be lost for another name of it.
+std::string UnusedValues::sharedObject(const ast::Expr& call, const Val& value) const {
+  const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
+  const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
+  const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
+  const ast::File* file = context_.frame().unit->file;
+  if (!own || !file || !sameTypes(own->value, value) || !holdsArray(own->value)) return "";
+  const auto other = aliasRead(*file, of->text, call.span, /*variablesShare=*/true);
+  return other ? aliasHelp(of->text, *other) : "";
 }
 
 const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& value) const {

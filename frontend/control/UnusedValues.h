@@ -35,6 +35,7 @@ class UnusedValues {
   std::string changed(const ast::Expr& call, const Val& value) const;
   /// What a `let` binds to a struct that the call, a method of it, gives anew, or to an array that NumPy's method of
   /// that name changes; null for others.
+  std::string sharedObject(const ast::Expr& call, const Val& value) const;
   const Binding* changedObject(const ast::Expr& call, const Val& value) const;
 
   Context& context_;
