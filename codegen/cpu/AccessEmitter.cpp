@@ -139,7 +139,8 @@ Scalar AccessEmitter::load(const Expr& e, int copy) {
   Value* m = mask();
   Value* v = nullptr;
   if (offsets == nullptr && step == 1) {
-    v = memory_.load(element, base, m);
+    const bool again = stage_.ordered && facts_.isStored(a.buffer);
+    v = again ? memory_.loadStored(element, base, m) : memory_.load(element, base, m);
   } else if (offsets == nullptr && step == -1) {
     v = memory_.loadReversed(element, base, m);
   } else if (offsets == nullptr && step > 1 && step <= kMostStride &&

@@ -22,7 +22,12 @@ class ColumnEmitter {
         blockSize_(schedule.blocks.size),
         transposes_(schedule.transposes),
         walk_{kLanes, schedule.copies, schedule.oneBody, f.fullLanes(schedule.blocks)},
-        rows_(f, var_, schedule.copies, schedule.transposes) {}
+        rows_(f, var_, schedule.copies, schedule.transposes) {
+    // What is read, changed and stored again and again waits for masks.
+    const bool ordered =
+        std::any_of(f.kernel.stages.begin(), f.kernel.stages.end(), [](const Stage& s) { return s.ordered; });
+    if (ordered && !walk_.oneBody) walk_.lastLanes = static_cast<int>(f.kernel.outer[var_] % kLanes);
+  }
   /// All stages for some vectors, then for the next ones: results stay in registers.
   void emitReductions();
   /// A stage for the whole block, then the next.
@@ -67,6 +72,7 @@ void ColumnEmitter::emitElementwise(const Stage& stage) {
     lo = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lo, f_.i64(stage.outerLo[var_]));
     hi = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, hi, f_.i64(stage.outerHi[var_]));
     walk.fullLanes = false;
+    walk.lastLanes = 0;
   }
   StageEmitter em(f_, stage, var_);
   emitIf(f_.b, em.inBox(var_), {}, [&]() -> Values {

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Module.h>
 
+#include <functional>
+
 #include "codegen/cpu/Jit.h"
 
 namespace tenc::codegen::cpu {
@@ -23,18 +25,25 @@ int leadingLanes(Value* mask, int lanes) {
   return n;
 }
 
-/// Stores the first `n` lanes in pieces of 2^i. A masked store would hold up loads of what follows in memory, where the
-/// processor looks at the whole vector's range.
-void storeLeading(llvm::IRBuilderBase& b, Value* v, Value* at, llvm::Align align, int n) {
-  llvm::Type* element = v->getType()->getScalarType();
+/// body(from, piece) of pieces of 2^i lanes that make up the first `n`.
+void forPieces(int n, const std::function<void(int, int)>& body) {
   for (int from = 0, piece = 0; from < n; from += piece) {
     piece = 1;
     while (2 * piece <= n - from) piece *= 2;
+    body(from, piece);
+  }
+}
+
+/// Stores the first `n` lanes in pieces. A masked store would hold up loads of what follows in memory, where the
+/// processor looks at the whole vector's range.
+void storeLeading(llvm::IRBuilderBase& b, Value* v, Value* at, llvm::Align align, int n) {
+  llvm::Type* element = v->getType()->getScalarType();
+  forPieces(n, [&](int from, int piece) {
     llvm::SmallVector<int, 16> lanes;
     for (int i = 0; i < piece; ++i) lanes.push_back(from + i);
     Value* part = piece == 1 ? b.CreateExtractElement(v, static_cast<uint64_t>(from)) : b.CreateShuffleVector(v, lanes);
     b.CreateAlignedStore(part, b.CreateConstGEP1_64(element, at, static_cast<uint64_t>(from)), align);
-  }
+  });
 }
 
 Value* reversed(llvm::IRBuilderBase& b, Value* v, int lanes) {
@@ -69,6 +78,28 @@ Value* LaneMemory::load(llvm::Type* element, Value* base, Value* mask) {
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
   if (mask == nullptr) return b_.CreateAlignedLoad(vector, base, alignOf(element));
   return b_.CreateMaskedLoad(vector, base, alignOf(element), mask, llvm::Constant::getNullValue(vector));
+}
+
+Value* LaneMemory::loadStored(llvm::Type* element, Value* base, Value* mask) {
+  const int n = mask == nullptr ? 0 : leadingLanes(mask, lanes_);
+  if (n == 0) return load(element, base, mask);
+  Value* all = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_)));
+  forPieces(n, [&](int from, int piece) {
+    Value* at = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(from));
+    if (piece == 1) {
+      all =
+          b_.CreateInsertElement(all, b_.CreateAlignedLoad(element, at, alignOf(element)), static_cast<uint64_t>(from));
+      return;
+    }
+    auto* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(piece));
+    Value* part = b_.CreateAlignedLoad(type, at, alignOf(element));
+    // As long as the whole, then its lanes in place of those of the whole.
+    llvm::SmallVector<int, 16> widened, chosen;
+    for (int i = 0; i < lanes_; ++i) widened.push_back(i < piece ? i : -1);
+    for (int i = 0; i < lanes_; ++i) chosen.push_back(i >= from && i < from + piece ? lanes_ + i - from : i);
+    all = b_.CreateShuffleVector(all, b_.CreateShuffleVector(part, widened), chosen);
+  });
+  return all;
 }
 
 void LaneMemory::store(Value* value, Value* base, Value* mask) {

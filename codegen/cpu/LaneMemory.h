@@ -12,6 +12,8 @@ class LaneMemory {
   llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
   /// Vectors at `base`, with elements aligned; a mask that is null has all lanes.
   llvm::Value* load(llvm::Type* element, llvm::Value* base, llvm::Value* mask);
+  /// The same of what was just stored: a load takes over from one store only, so it comes in the pieces of `store`.
+  llvm::Value* loadStored(llvm::Type* element, llvm::Value* base, llvm::Value* mask);
   void store(llvm::Value* value, llvm::Value* base, llvm::Value* mask);
   /// The same from `base` backwards.
   llvm::Value* loadReversed(llvm::Type* element, llvm::Value* base, llvm::Value* mask);

@@ -1,5 +1,6 @@
 #include "codegen/cpu/LlvmScalars.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
@@ -303,41 +304,78 @@ Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
 }
 
 Scalar LlvmScalars::lookup(std::span<const double, 16> table, Scalar index) {
+  const bool d = index.repr == Repr::I64;
   llvm::LLVMContext& c = b_.getContext();
-  std::vector<float> elements(table.begin(), table.end());
-  llvm::Constant* values = llvm::ConstantDataVector::get(c, elements);
   Value* i = value(index);
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(i->getType());
-  if (vector == nullptr) {
-    llvm::Constant* array = llvm::ConstantDataArray::get(c, elements);
-    auto* memory = new llvm::GlobalVariable(module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage, array);
-    Value* place = b_.CreateZExt(b_.CreateAnd(i, b_.getInt32(15)), b_.getInt64Ty());
-    return wrap(b_.CreateLoad(b_.getFloatTy(), b_.CreateGEP(b_.getFloatTy(), memory, place)), Repr::F32);
-  }
-  const unsigned lanes = vector->getNumElements();
+  const llvm::SmallVector<float, 16> floats(table.begin(), table.end());
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(i->getType()))
+    return d ? wrap(lookupDoubles(table, i, vector->getNumElements()), Repr::F64)
+             : wrap(lookupFloats(floats, i, vector->getNumElements()), Repr::F32);
+  llvm::Constant* array = d ? llvm::ConstantDataArray::get(c, llvm::ArrayRef<double>(table.data(), table.size()))
+                            : llvm::ConstantDataArray::get(c, llvm::ArrayRef<float>(floats));
+  auto* memory = new llvm::GlobalVariable(module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage, array);
+  Value* place = b_.CreateZExt(b_.CreateAnd(i, llvm::ConstantInt::get(i->getType(), 15)), b_.getInt64Ty());
+  llvm::Type* element = d ? b_.getDoubleTy() : b_.getFloatTy();
+  return wrap(b_.CreateLoad(element, b_.CreateGEP(element, memory, place)), d ? Repr::F64 : Repr::F32);
+}
+
+namespace {
+llvm::SmallVector<int, 16> rangeOf(unsigned from, unsigned count) {
+  llvm::SmallVector<int, 16> order;
+  for (unsigned k = 0; k < count; ++k) order.push_back(static_cast<int>(from + k));
+  return order;
+}
+}  // namespace
+
+Value* LlvmScalars::lookupFloats(llvm::ArrayRef<float> table, Value* i, unsigned lanes) {
+  llvm::LLVMContext& c = b_.getContext();
   if (usesAvx512(module()) && lanes == 16)
-    return wrap(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values, i}), Repr::F32);
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                              {llvm::ConstantDataVector::get(c, table), i});
   // Permutations of 8 elements, one for each half of the table.
-  auto range = [](unsigned from, unsigned count) {
-    llvm::SmallVector<int, 16> order;
-    for (unsigned k = 0; k < count; ++k) order.push_back(static_cast<int>(from + k));
-    return order;
-  };
-  auto half = [&](unsigned from) {
-    return llvm::ConstantDataVector::get(c, llvm::ArrayRef<float>(elements).slice(from, 8));
-  };
+  auto half = [&](unsigned from) { return llvm::ConstantDataVector::get(c, table.slice(from, 8)); };
   llvm::SmallVector<Value*, 2> parts;
   for (unsigned from = 0; from < lanes; from += 8) {
-    Value* part = b_.CreateShuffleVector(i, range(from, 8));  // lanes beyond a shorter vector are poison
+    Value* part = b_.CreateShuffleVector(i, rangeOf(from, 8));  // lanes beyond a shorter vector are poison
     Value *low = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {half(0), part}),
           *high = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {half(8), part});
     Value* upper = b_.CreateICmpNE(b_.CreateAnd(part, b_.CreateVectorSplat(8, b_.getInt32(8))),
                                    llvm::Constant::getNullValue(part->getType()));
     parts.push_back(b_.CreateSelect(upper, high, low));
   }
-  Value* all = lanes > 8 ? b_.CreateShuffleVector(parts[0], parts[1], range(0, lanes))
-                         : b_.CreateShuffleVector(parts[0], range(0, lanes));
-  return wrap(all, Repr::F32);
+  return lanes > 8 ? b_.CreateShuffleVector(parts[0], parts[1], rangeOf(0, lanes))
+                   : b_.CreateShuffleVector(parts[0], rangeOf(0, lanes));
+}
+
+Value* LlvmScalars::lookupDoubles(std::span<const double, 16> table, Value* i, unsigned lanes) {
+  llvm::LLVMContext& c = b_.getContext();
+  const llvm::ArrayRef<double> elements(table.data(), table.size());
+  const bool permutes = usesAvx512(module());
+  const unsigned width = permutes ? 8 : 4;
+  llvm::GlobalVariable* memory = nullptr;
+  if (!permutes) {
+    llvm::Constant* array = llvm::ConstantDataArray::get(c, elements);
+    memory = new llvm::GlobalVariable(module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage, array);
+  }
+  llvm::SmallVector<Value*, 4> parts;
+  for (unsigned from = 0; from < lanes; from += width) {
+    Value* part = b_.CreateShuffleVector(i, rangeOf(from, width));  // lanes beyond a shorter vector are poison
+    Value* found = nullptr;
+    if (permutes) {
+      found = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_pd_512, {},
+                                 {llvm::ConstantDataVector::get(c, elements.slice(0, 8)), part,
+                                  llvm::ConstantDataVector::get(c, elements.slice(8, 8))});
+    } else {
+      auto* doubles = llvm::FixedVectorType::get(b_.getDoubleTy(), width);
+      part = b_.CreateAnd(part, b_.CreateVectorSplat(width, b_.getInt64(15)));
+      found = b_.CreateIntrinsic(
+          llvm::Intrinsic::x86_avx2_gather_q_pd_256, {},
+          {llvm::PoisonValue::get(doubles), memory, part, llvm::ConstantFP::getNaN(doubles, true), b_.getInt8(8)});
+    }
+    parts.push_back(found);
+  }
+  Value* all = llvm::concatenateVectors(b_, parts);
+  return width > lanes ? b_.CreateShuffleVector(all, rangeOf(0, lanes)) : all;
 }
 
 Scalar LlvmScalars::halfBits(Scalar x) {

@@ -80,6 +80,9 @@ class LlvmScalars : public ScalarBuilder {
   /// Instructions that take half of the lanes at a time.
   template <typename Body>
   llvm::Value* inHalves(std::initializer_list<llvm::Value*> operands, Body body);
+  /// Of vectors of indices.
+  llvm::Value* lookupFloats(llvm::ArrayRef<float> table, llvm::Value* index, unsigned lanes);
+  llvm::Value* lookupDoubles(std::span<const double, 16> table, llvm::Value* index, unsigned lanes);
   Scalar maximum(Scalar a, Scalar b, bool isMax);
   Scalar maximumOfConstant(Scalar x, Scalar constant, bool isMax);
   llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);

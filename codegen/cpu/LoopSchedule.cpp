@@ -176,7 +176,7 @@ int quickCopies(const Kernel& kernel) {
   return std::max(1, kStored / (kLanes * least));
 }
 
-int columnCopies(const Kernel& kernel, size_t v, Level level) {
+int columnCopies(const Kernel& kernel, size_t v, const Workers& workers, Level level) {
   if (level == Level::Quick) return quickCopies(kernel);
   int copies = 16;
   bool ordered = false;
@@ -186,8 +186,12 @@ int columnCopies(const Kernel& kernel, size_t v, Level level) {
   }
   const int64_t rowBytes = bytesOf(rowWindows(kernel, v), kernel);
   while (copies > 1 && rowBytes * copies > kTransposedRowBytes) copies /= 2;
-  const int64_t least = ordered ? 2 : 1;  // blocks
-  while (copies > 1 && kernel.outer[v] < least * copies * kLanes) copies /= 2;
+  if (ordered) {
+    // Each walks along all that is ordered: no more blocks than threads want.
+    const int64_t blocks = std::min<int64_t>(workers.threads, 2);
+    return static_cast<int>(std::clamp<int64_t>(kernel.outer[v] / (blocks * kLanes), 1, copies));
+  }
+  while (copies > 1 && kernel.outer[v] < copies * kLanes) copies /= 2;
   return copies;
 }
 
@@ -264,11 +268,11 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
 }
 
 /// Columns, or one of its special cases.
-Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level level) {
+Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, const Workers& workers, Level level) {
   Schedule s;
   const bool quick = level == Level::Quick;
   const int64_t extent = kernel.outer[outer.var], points = pointsOf(kernel);
-  const int copies = columnCopies(kernel, outer.var, level);
+  const int copies = columnCopies(kernel, outer.var, workers, level);
   const bool transposes = !quick && !rowWindows(kernel, outer.var).empty();
   // Rows of vectors that are not whole are not transposed.
   const bool oneBody =
@@ -394,7 +398,7 @@ Schedule scheduleLoops(const Kernel& kernel, const Workers& workers, Level level
     if (std::optional<Schedule> product = scheduleImplicitProduct(kernel, level)) return *std::move(product);
     RowChoice rows = rowsOf(kernel, level);
     if (const std::optional<OuterChoice> outer = bestOuter(kernel, rows.cost))
-      return scheduleColumns(kernel, *outer, level);
+      return scheduleColumns(kernel, *outer, workers, level);
     Schedule s = scheduleRows(kernel, std::move(rows));
     if (const auto updates = updatesInParts(kernel, workers, level)) {
       s.form = LoopSchedule{*updates};

@@ -114,6 +114,14 @@ Values emitVectorLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, const Vector
     return b.CreateICmpSLT(llvm::ConstantVector::get(lane), b.CreateVectorSplat(static_cast<unsigned>(lanes), limit));
   };
   auto rest = [&](Value* from, const Values& carried) {
+    if (!full && walk.lastLanes > 0) {
+      // Whole ones, and one with a mask that is constant.
+      Value* end = b.CreateAdd(from, b.CreateAnd(b.CreateSub(hi, from), i64(-lanes)));
+      emitLoop(b, from, end, lanes, {}, [&](Value* i, const Values&) { return body(i, 1, nullptr, {}); });
+      std::vector<llvm::Constant*> on;
+      for (int64_t i = 0; i < lanes; ++i) on.push_back(b.getInt1(i < walk.lastLanes));
+      return emitIf(b, b.CreateICmpSLT(end, hi), {}, [&] { return body(end, 1, llvm::ConstantVector::get(on), {}); });
+    }
     return emitLoop(b, from, hi, lanes, carried,
                     [&](Value* i, const Values& c) { return body(i, 1, full ? nullptr : masked(i), c); });
   };

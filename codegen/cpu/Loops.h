@@ -30,6 +30,8 @@ struct VectorWalk {
   bool fullLanes = false;  ///< the range is known to be a multiple of `lanes`
   int together = 0;        ///< keep code small: the main loop does so many vectors a trip (a divisor of copies), and
                            ///< what copies carry takes turns; 0: all of them
+  int lastLanes = 0;  ///< where it is known, how many lanes a last vector that is not whole has; of walks that carry
+                      ///< nothing
 };
 /// body(base, copies, mask, carried): `mask` is null when all lanes are in the range. The body's carried values are the
 /// same in number for one copy and for several: with fewer copies the rest is handed through.

@@ -103,6 +103,10 @@ Value* RowEmitter::scanChunks(StageEmitter& em, const InnerVector& vector) {
   VectorWalk walk{kLanes, vector.copies, vector.oneBody, (hi - lo) % kLanes == 0};
   exprs.emitInvariant();
   Value* first = red.identity(false)[0];
+  // Where the last tile is whole, what is before the next one is what the last element comes to.
+  const Reduction& scan = f_.kernel.reductions[r];
+  const bool onlyTotal = stage.stores.empty() && (hi - lo) % kScanTile == 0 && ir::isFloat(scan.accumulator) &&
+                         !scan.exclusive && !f_.shortCode;
   Values end = emitLoop(b, f_.i64(lo), f_.i64(hi), kScanTile, {first, first}, [&](Value* base, const Values& carried) {
     Value* last = f_.endOf(base, kScanTile, f_.i64(hi));
     auto each = [&](auto what) {
@@ -117,6 +121,10 @@ Value* RowEmitter::scanChunks(StageEmitter& em, const InnerVector& vector) {
       Value* v = LlvmScalars::value(exprs.value(f_.kernel.reductions[r].value, c));
       b.CreateAlignedStore(exprs.scalars().splat(v), place, tile.align());
     });
+    if (onlyTotal) {
+      Value* total = tile.total(carried[0]);
+      return Values{total, total};
+    }
     Value* carry = tile.scan(carried[0], f_.shortCode);
     if (stage.stores.empty()) return Values{carry, tile.element(b.CreateSub(b.CreateSub(last, base), f_.i64(1)))};
     each([&](Value* place, int c) {

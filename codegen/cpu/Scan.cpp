@@ -55,50 +55,64 @@ Value* scanIntegers(llvm::IRBuilderBase& b, Reducer& red, const Reduction& scan,
   return b.CreateExtractElement(end[0], uint64_t{0});
 }
 
-/// The function that scans a tile, one for each kind of scan of a module. Vectors are turned so that each lane has a
-/// chunk: its values are combined in order; then each chunk with all before it.
-llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
-  const std::string name = functionName(scan, "scan_tile_");
-  if (llvm::Function* made = m.getFunction(name)) return made;
-  llvm::Function* f = makeFunction(m, scan, name);
-  llvm::LLVMContext& c = m.getContext();
-  llvm::Type* element = f->getReturnType();
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
-  LlvmScalars scalars(b, nullptr, kScanChunk);
-  Reducer red(scalars, scan, scan.accumulator);
-  if (!ir::isFloat(scan.accumulator)) {
-    b.CreateRet(scanIntegers(b, red, scan, f->getArg(0), f->getArg(1)));
-    return f;
-  }
+/// So many chunks of a tile of floats, from `first` on. They are turned so that each lane has a chunk: its values
+/// are combined in order; then each chunk with all before it. Returns what is before the next ones, which is all
+/// that is wanted if not `each`.
+Value* scanChunks(llvm::IRBuilderBase& b, Reducer& red, const Reduction& scan, Value* memory, int first, int lanes,
+                  Value* carry, bool each) {
   auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
-  auto* vector = llvm::FixedVectorType::get(element, kScanChunk);
+  llvm::Type* element = carry->getType();
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
   const llvm::Align align(64);
-  auto memory = [&] {
-    auto* slot = b.CreateAlloca(vector);
-    slot->setAlignment(align);
-    return slot;
+  auto place = [&](int chunk, int at) {
+    return b.CreateConstGEP1_64(element, memory, static_cast<uint64_t>((first + chunk) * kScanChunk + at));
   };
-  Value *ends = memory(), *starts = memory();
-  Value* values = f->getArg(0);
-  auto row = [&](int i) { return b.CreateConstGEP1_64(vector, values, static_cast<uint64_t>(i)); };
+  // rows[i] has value i of each chunk. Squares are turned one after the other.
   Values rows;
-  for (int i = 0; i < kScanChunk; ++i) rows.push_back(b.CreateAlignedLoad(vector, row(i), align));
-  transposeSquare(b, rows);
-  for (size_t i = 1; i < kScanChunk; ++i) rows[i] = combine(rows[i - 1], rows[i]);
-  b.CreateAlignedStore(rows.back(), ends, align);
-  Value* carry = f->getArg(1);
-  for (uint64_t i = 0; i < kScanChunk; ++i) {
-    b.CreateStore(carry, b.CreateConstGEP1_64(element, starts, i));
-    carry = combine(carry, b.CreateLoad(element, b.CreateConstGEP1_64(element, ends, i)));
+  for (int at = 0; at < kScanChunk; at += lanes) {
+    Values square;
+    for (int i = 0; i < lanes; ++i) square.push_back(b.CreateAlignedLoad(vector, place(i, at), align));
+    transposeSquare(b, square);
+    rows.insert(rows.end(), square.begin(), square.end());
   }
-  Value* start = b.CreateAlignedLoad(vector, starts, align);
+  for (size_t i = 1; i < rows.size(); ++i) rows[i] = combine(rows[i - 1], rows[i]);
+  Value *ends = rows.back(), *start = llvm::PoisonValue::get(vector);
+  for (uint64_t i = 0; i < static_cast<uint64_t>(lanes); ++i) {
+    start = b.CreateInsertElement(start, carry, i);
+    carry = combine(carry, b.CreateExtractElement(ends, i));
+  }
+  if (!each) return carry;
   if (scan.exclusive) {
     rows.insert(rows.begin(), start);
     rows.pop_back();
   }
-  for (size_t i = scan.exclusive ? 1 : 0; i < kScanChunk; ++i) rows[i] = combine(start, rows[i]);
-  transposeSquare(b, rows);
-  for (int i = 0; i < kScanChunk; ++i) b.CreateAlignedStore(rows[static_cast<size_t>(i)], row(i), align);
+  for (size_t i = scan.exclusive ? 1 : 0; i < rows.size(); ++i) rows[i] = combine(start, rows[i]);
+  for (int at = 0; at < kScanChunk; at += lanes) {
+    Values square(rows.begin() + at, rows.begin() + at + lanes);
+    transposeSquare(b, square);
+    for (int i = 0; i < lanes; ++i) b.CreateAlignedStore(square[static_cast<size_t>(i)], place(i, at), align);
+  }
+  return carry;
+}
+
+/// The function that scans a tile, or finds what it comes to alone (not `each`), one for each kind of scan of a module.
+llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan, bool each) {
+  const std::string name = functionName(scan, each ? "scan_tile_" : "total_tile_");
+  if (llvm::Function* made = m.getFunction(name)) return made;
+  llvm::Function* f = makeFunction(m, scan, name);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(m.getContext(), "entry", f));
+  Value* carry = f->getArg(1);
+  // As many chunks together as 64 bytes have values.
+  const bool isFloat = ir::isFloat(scan.accumulator);
+  const int lanes = isFloat ? 512 / static_cast<int>(carry->getType()->getScalarSizeInBits()) : kScanChunk;
+  LlvmScalars scalars(b, nullptr, lanes);
+  Reducer red(scalars, scan, scan.accumulator);
+  if (!isFloat) {
+    b.CreateRet(scanIntegers(b, red, scan, f->getArg(0), carry));
+    return f;
+  }
+  for (int first = 0; first < kScanChunk; first += lanes)
+    carry = scanChunks(b, red, scan, f->getArg(0), first, lanes, carry, each);
   b.CreateRet(carry);
   return f;
 }
@@ -156,9 +170,14 @@ Value* ScanTile::place(Value* offset, int vector) {
   return b_.CreateConstGEP1_64(vector_, b_.CreateGEP(element_, memory_, offset), static_cast<uint64_t>(vector));
 }
 
+Value* ScanTile::total(Value* carry) {
+  llvm::Module& m = *b_.GetInsertBlock()->getModule();
+  return b_.CreateCall(tileFunction(m, scan_, false), {memory_, carry});
+}
+
 Value* ScanTile::scan(Value* carry, bool shortCode) {
   llvm::Module& m = *b_.GetInsertBlock()->getModule();
-  return b_.CreateCall(shortCode ? shortTileFunction(m, scan_) : tileFunction(m, scan_), {memory_, carry});
+  return b_.CreateCall(shortCode ? shortTileFunction(m, scan_) : tileFunction(m, scan_, true), {memory_, carry});
 }
 
 }  // namespace tenc::codegen::cpu

@@ -21,6 +21,8 @@ class ScanTile {
   /// Replaces all values by what the scan comes to, `carry` before the first; returns that after the last.
   /// `shortCode`: one after the other, with the same bits.
   llvm::Value* scan(llvm::Value* carry, bool shortCode);
+  /// What `scan` returns; the values stay. Of floats.
+  llvm::Value* total(llvm::Value* carry);
   llvm::Type* vector() const { return vector_; }
   llvm::Align align() const { return align_; }
 

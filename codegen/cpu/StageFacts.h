@@ -35,6 +35,8 @@ class StageFacts {
   bool readsReduced(uint32_t number) const;
   /// By how much lane i of a position is i times further than the first lane, where that is known.
   std::optional<int64_t> laneStride(ExprId position) const;
+  /// Whether the stage stores into the buffer.
+  bool isStored(uint32_t buffer) const;
 
  private:
   struct Fact {
@@ -42,7 +44,6 @@ class StageFacts {
     bool needed = false, position = false, fromReduced = false, fromRunning = false;
   };
   Fact factOf(const Kernel& kernel, const Expr& e) const;
-  bool isStored(uint32_t buffer) const;
   void collectNeeded(ExprId e);
 
   const Stage& stage_;

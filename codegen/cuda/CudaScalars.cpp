@@ -268,17 +268,19 @@ Scalar CudaScalars::convert(ConvertInst op, Scalar a, Repr to) {
 Scalar CudaScalars::scaleByPowerOf2(Scalar x, Scalar n) { return named(call("tenc_scale", text(x), text(n)), x.repr); }
 
 Scalar CudaScalars::lookup(std::span<const double, 16> table, Scalar index) {
+  const Repr repr = index.repr == Repr::I64 ? Repr::F64 : Repr::F32;
   std::string values;
-  for (double v : table) values += (values.empty() ? "" : ", ") + floatLiteral(Repr::F32, v);
+  for (double v : table) values += (values.empty() ? "" : ", ") + floatLiteral(repr, v);
   // One table for all that are equal: its declaration is found again.
   const std::string tail = "[16] = {" + values + "};\n";
   size_t at = tables_.find(tail);
   if (at == std::string::npos) {
-    tables_ += "__device__ const float " + out_.fresh("table") + tail;
+    tables_ +=
+        std::string("__device__ const ") + (repr == Repr::F64 ? "double " : "float ") + out_.fresh("table") + tail;
     at = tables_.size() - tail.size();
   }
   const size_t begin = tables_.rfind(' ', at) + 1;
-  return named(tables_.substr(begin, at - begin) + "[" + text(index) + " & 15]", Repr::F32);
+  return named(tables_.substr(begin, at - begin) + "[" + text(index) + " & 15]", repr);
 }
 
 Scalar CudaScalars::halfBits(Scalar x) {

@@ -124,6 +124,11 @@ void checkPairs(DType t) {
     while (a.size() < 80000) a.push_back(static_cast<T>(std::exp2(next(2000 * range)))), b.push_back(next(2));
     while (a.size() < 100000)
       a.push_back(static_cast<T>(std::exp2(next(2000 * range)))), b.push_back(a.back() * next(9));
+    // Powers at the ends of the range, of bases near 1.
+    while (a.size() < 120000) {
+      a.push_back(1 + next(0.1));
+      b.push_back(static_cast<T>(range * 690 / std::log(a.back())) * (a.size() % 2 == 0 ? 1 : -1));
+    }
     auto n = static_cast<int64_t>(a.size());
     CompiledKernel kernel(mapKernel(f.op, {t, t}, t, n));
     std::vector<T> out(a.size());
