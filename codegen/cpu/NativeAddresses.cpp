@@ -206,9 +206,9 @@ class Addresses {
     if (whileTrue ? !matches(pm::m_c_And(pm::m_Specific(&test), pm::m_Value(other)))
                   : !matches(pm::m_c_Or(pm::m_Specific(&test), pm::m_Value(other))))
       return false;
-    const auto isTold = [&](const llvm::User* user) {
+    const auto isTold = [&](const llvm::User* user) {  // not to the exit, to which the other condition leads, too
       const auto* i = llvm::cast<llvm::Instruction>(user);
-      return i == &test || llvm::isa<llvm::PHINode>(i);
+      return i == &test || (llvm::isa<llvm::PHINode>(i) && i->getParent() == loop_.getHeader());
     };
     if (!llvm::all_of(next.users(), isTold)) return false;
     llvm::BasicBlock* second = llvm::SplitBlock(latch, branch, &dominators_, &loops_);

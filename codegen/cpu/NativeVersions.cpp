@@ -157,24 +157,27 @@ std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& lo
   return found;
 }
 
+/// Whether an op checks an index.
+bool NativeEmitter::checksIndex(const ir::Op& op) {
+  if (op.kind != OpKind::Gather && op.kind != OpKind::Scatter && op.kind != OpKind::DynamicSlice) return false;
+  const size_t first = op.kind == OpKind::Scatter ? 2 : 1;
+  const auto& axes = op.intsAttr("axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t extent = op.operand(0)->type.shape[static_cast<size_t>(axes[i])];
+    const Range range = ranges_.ofIndex(op.operand(first + i));
+    const int64_t most = extent - (op.kind == OpKind::DynamicSlice ? op.intsAttr("sizes")[i] : 1);
+    if ((range.least < 0 || range.most > most) && (range.least < -extent || range.most >= 0)) return true;
+  }
+  return false;
+}
+
 /// Whether something else may end a trip early: an index that must be checked, or a division. Such a loop is no
 /// vectors, and the checks that a version without them would save cost it less than the tests in front of it.
 bool NativeEmitter::mayLeaveTrip(const ir::Region& region) {
-  for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter || op->kind == OpKind::DynamicSlice) {
-      const size_t first = op->kind == OpKind::Scatter ? 2 : 1;
-      const auto& axes = op->intsAttr("axes");
-      for (size_t i = 0; i < axes.size(); ++i) {
-        const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(axes[i])];
-        const Range range = ranges_.ofIndex(op->operand(first + i));
-        const int64_t most = extent - (op->kind == OpKind::DynamicSlice ? op->intsAttr("sizes")[i] : 1);
-        if ((range.least < 0 || range.most > most) && (range.least < -extent || range.most >= 0)) return true;
-      }
-    }
-    for (const auto& inner : op->regions)
-      if (mayLeaveTrip(*inner)) return true;
-  }
-  return false;
+  return std::ranges::any_of(region.ops, [&](const auto& op) {
+    return checksIndex(*op) ||
+           std::ranges::any_of(op->regions, [&](const auto& inner) { return mayLeaveTrip(*inner); });
+  });
 }
 
 namespace {
