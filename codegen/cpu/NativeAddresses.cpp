@@ -161,6 +161,7 @@ class Addresses {
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) compareNext(phi);
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) countBack(phi);
     sinkResults();
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) countToZero(phi);
   }
 
  private:
@@ -365,6 +366,25 @@ class Addresses {
     Value* by = expander.expandCodeFor(step, step->getType(), front);
     next->replaceAllUsesWith(llvm::IRBuilder<>(next).CreateAdd(&phi, by));
     llvm::RecursivelyDeleteTriviallyDeadInstructions(next);
+  }
+
+  /// What is only counted from one number that is known to another counts from less to 0, which needs no comparison.
+  void countToZero(llvm::PHINode& phi) {
+    llvm::BasicBlock* front = loop_.getLoopPreheader();
+    auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop_.getLoopLatch()));
+    auto* start = llvm::dyn_cast<llvm::ConstantInt>(phi.getIncomingValueForBlock(front));
+    if (next == nullptr || start == nullptr || next->getOpcode() != llvm::Instruction::Add || !phi.hasOneUse() ||
+        next->getOperand(0) != &phi || !next->hasNUses(2))
+      return;
+    const auto compares = [](const llvm::User* user) { return llvm::isa<llvm::ICmpInst>(user); };
+    const auto found = llvm::find_if(next->users(), compares);
+    auto* test = found == next->user_end() ? nullptr : llvm::cast<llvm::ICmpInst>(*found);
+    auto* end = test == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(test->getOperand(1));
+    if (end == nullptr || !test->isEquality() || test->getOperand(0) != next) return;
+    phi.setIncomingValueForBlock(front,
+                                 llvm::ConstantInt::get(start->getContext(), start->getValue() - end->getValue()));
+    test->setOperand(1, llvm::Constant::getNullValue(end->getType()));
+    next->dropPoisonGeneratingFlags();
   }
 
   static bool isScale(int64_t factor) { return factor == 1 || factor == 2 || factor == 4 || factor == 8; }
