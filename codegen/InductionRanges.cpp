@@ -91,16 +91,18 @@ bool vanishes(const ir::Region& body, size_t i, bool positive) {
   const ir::Value *v = body.args[i].get(), *next = body.terminator()->operand(i);
   if (next->op == nullptr || next->op->operandCount() != 2) return false;
   const ir::Value *a = next->op->operand(0), *b = next->op->operand(1);
-  const auto by = ir::constantScalar(b);
+  const bool isSigned = ir::isSigned(v->type.dtype), shrinks = positive || !isSigned;
+  const auto constant = ir::constantScalar(b);
+  const int64_t by = !constant ? 0 : isSigned ? constant->i : static_cast<int64_t>(constant->u);
   switch (next->op->kind) {
     case OpKind::FloorDiv:
-    case OpKind::TruncDiv: return positive && a == v && by && by->i >= 2;
-    case OpKind::Shr: return positive && a == v && by && by->i >= 1 && by->i < 8 * ir::byteSize(v->type.dtype);
+    case OpKind::TruncDiv: return shrinks && a == v && by >= 2;
+    case OpKind::Shr: return shrinks && a == v && by >= 1 && by < 8 * ir::byteSize(v->type.dtype);
     case OpKind::BitAnd: {
       const ir::Op* less = a == v ? b->op : b == v ? a->op : nullptr;
       if (less == nullptr || less->kind != OpKind::Sub || less->operand(0) != v) return false;
       const auto one = ir::constantScalar(less->operand(1));
-      return one && one->i == 1;
+      return one && ir::bitsOf(*one) == 1;
     }
     case OpKind::Mod:
       for (size_t k = 0; b == v && k < body.args.size(); ++k)
@@ -115,9 +117,13 @@ bool needsNonZero(const ir::Value* condition, const ir::Value* v) {
   const ir::Op* op = condition->op;
   if (op == nullptr || op->operandCount() != 2) return false;
   if (op->kind == OpKind::And) return needsNonZero(op->operand(0), v) || needsNonZero(op->operand(1), v);
-  if (op->kind != OpKind::Ne || op->operand(0) != v) return false;
   const auto c = ir::constantScalar(op->operand(1));
-  return c && c->u == 0;
+  if (!c || ir::isFloat(c->dtype)) return false;
+  const bool isZero = ir::bitsOf(*c) == 0;
+  if (op->operand(0) == v) return op->kind == OpKind::Ne ? isZero : op->kind == OpKind::Gt && !ir::isSigned(c->dtype);
+  const ir::Op* masked = op->operand(0)->op;  // some of its bits, which are not all 0
+  return masked != nullptr && masked->kind == OpKind::BitAnd && (masked->operand(0) == v || masked->operand(1) == v) &&
+         (op->kind == OpKind::Eq ? !isZero : op->kind == OpKind::Ne && isZero);
 }
 
 }  // namespace

@@ -98,14 +98,16 @@ Scalar integerPower(Scalar a, Scalar b, DType t, uint32_t fault) {
   return intToInt(a.builder->libraryCall("tenc_integer_power", {wideA, wideB}, all, wideA), true, a.repr);
 }
 
+Scalar shiftWithin(OpKind kind, Scalar a, Scalar b, bool isSigned) {
+  const BinaryInst right = isSigned ? BinaryInst::AShr : BinaryInst::LShr;
+  return a.builder->binary(kind == OpKind::Shl ? BinaryInst::Shl : right, a, b);
+}
+
 Scalar shift(OpKind kind, Scalar a, Scalar b, bool isSigned) {
   uint64_t width = static_cast<uint64_t>(bitWidth(a.repr));
   Scalar inside = compare(Predicate::Ult, b, bits(b, width));
-  if (kind == OpKind::Shr && isSigned)
-    return a.builder->binary(BinaryInst::AShr, a, select(inside, b, bits(b, width - 1)));
-  Scalar amount = select(inside, b, 0.0);
-  BinaryInst inst = kind == OpKind::Shl ? BinaryInst::Shl : BinaryInst::LShr;
-  return select(inside, a.builder->binary(inst, a, amount), 0.0);
+  if (kind == OpKind::Shr && isSigned) return shiftWithin(kind, a, select(inside, b, bits(b, width - 1)), isSigned);
+  return select(inside, shiftWithin(kind, a, select(inside, b, 0.0), isSigned), 0.0);
 }
 
 Scalar nextAfter(Scalar a, Scalar b, DType t) {

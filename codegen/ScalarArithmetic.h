@@ -14,6 +14,8 @@ Scalar floatDivision(ir::OpKind kind, Scalar a, Scalar b);
 Scalar integerPower(Scalar a, Scalar b, ir::DType t, uint32_t fault);
 /// Shl, Shr; by the width and more everything is shifted out.
 Scalar shift(ir::OpKind kind, Scalar a, Scalar b, bool isSigned);
+/// By less than the width.
+Scalar shiftWithin(ir::OpKind kind, Scalar a, Scalar b, bool isSigned);
 Scalar nextAfter(Scalar a, Scalar b, ir::DType t);
 /// Max, Min.
 Scalar maxMin(ir::OpKind kind, Scalar a, Scalar b, ir::DType t);

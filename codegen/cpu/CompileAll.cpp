@@ -4,6 +4,8 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 #include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/KernelEmitters.h"
 #include "support/Parallel.h"
@@ -44,8 +46,11 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
     std::vector<CodePiece> pieces = cutPieces({object.data(), object.size()}, names, wrong);
     for (size_t n = 0; n < pieces.size(); ++n) compiled[some[n]] = std::move(pieces[n]);
   };
+  const auto isFull = [&](size_t i) { return levelOf(codeKind(*kernels[i].schedule)) == Level::Full; };
   auto work = [&](size_t p) {
     Compiler compiler(processor, Compiler::kVerifies || options.malformed);
+    // The first thread has most to do, and the others would wait for it in the end.
+    if (p == 1 && std::ranges::any_of(lists[0], isFull)) compiler.makeTables();
     for (CodeKind kind : kCodeKinds) {
       std::vector<size_t> some;
       for (size_t i : lists[p])

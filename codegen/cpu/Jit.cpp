@@ -4,7 +4,10 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetInstrInfo.h>
+#include <llvm/CodeGen/TargetOpcodes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/CodeGen/TargetSubtargetInfo.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -157,6 +160,15 @@ Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vec
 }
 
 Compiler::~Compiler() = default;
+
+void Compiler::makeTables() {
+  llvm::Module module("tables", context_);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context_), false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "", module);
+  // Any opcode: it sorts all instructions that a load can be taken out of.
+  const llvm::TargetInstrInfo& instructions = *machine_->getSubtargetImpl(*function)->getInstrInfo();
+  (void)instructions.getOpcodeAfterMemoryUnfold(llvm::TargetOpcode::PHI, /*UnfoldLoad=*/true, /*UnfoldStore=*/false);
+}
 
 std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   auto m = std::make_unique<llvm::Module>(name, context_);

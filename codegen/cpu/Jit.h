@@ -55,6 +55,8 @@ class Compiler {
   ~Compiler();
   llvm::LLVMContext& context() { return context_; }
   llvm::TargetMachine& machine() { return *machine_; }
+  /// Makes what LLVM makes once in a process, where loops of optimised code first need it.
+  void makeTables();
   /// An empty module for the target.
   std::unique_ptr<llvm::Module> newModule(const std::string& name);
   /// Machine code as an ELF object; consumes the module's function bodies. No optimiser passes run: IR is emitted as it

@@ -161,6 +161,7 @@ class Addresses {
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) compareNext(phi);
     for (llvm::PHINode& phi : loop_.getHeader()->phis()) countBack(phi);
     sinkResults();
+    for (llvm::PHINode& phi : loop_.getHeader()->phis()) countToZero(phi);
   }
 
  private:
@@ -206,9 +207,9 @@ class Addresses {
     if (whileTrue ? !matches(pm::m_c_And(pm::m_Specific(&test), pm::m_Value(other)))
                   : !matches(pm::m_c_Or(pm::m_Specific(&test), pm::m_Value(other))))
       return false;
-    const auto isTold = [&](const llvm::User* user) {
+    const auto isTold = [&](const llvm::User* user) {  // not to the exit, to which the other condition leads, too
       const auto* i = llvm::cast<llvm::Instruction>(user);
-      return i == &test || llvm::isa<llvm::PHINode>(i);
+      return i == &test || (llvm::isa<llvm::PHINode>(i) && i->getParent() == loop_.getHeader());
     };
     if (!llvm::all_of(next.users(), isTold)) return false;
     llvm::BasicBlock* second = llvm::SplitBlock(latch, branch, &dominators_, &loops_);
@@ -365,6 +366,25 @@ class Addresses {
     Value* by = expander.expandCodeFor(step, step->getType(), front);
     next->replaceAllUsesWith(llvm::IRBuilder<>(next).CreateAdd(&phi, by));
     llvm::RecursivelyDeleteTriviallyDeadInstructions(next);
+  }
+
+  /// What is only counted from one number that is known to another counts from less to 0, which needs no comparison.
+  void countToZero(llvm::PHINode& phi) {
+    llvm::BasicBlock* front = loop_.getLoopPreheader();
+    auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop_.getLoopLatch()));
+    auto* start = llvm::dyn_cast<llvm::ConstantInt>(phi.getIncomingValueForBlock(front));
+    if (next == nullptr || start == nullptr || next->getOpcode() != llvm::Instruction::Add || !phi.hasOneUse() ||
+        next->getOperand(0) != &phi || !next->hasNUses(2))
+      return;
+    const auto compares = [](const llvm::User* user) { return llvm::isa<llvm::ICmpInst>(user); };
+    const auto found = llvm::find_if(next->users(), compares);
+    auto* test = found == next->user_end() ? nullptr : llvm::cast<llvm::ICmpInst>(*found);
+    auto* end = test == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(test->getOperand(1));
+    if (end == nullptr || !test->isEquality() || test->getOperand(0) != next) return;
+    phi.setIncomingValueForBlock(front,
+                                 llvm::ConstantInt::get(start->getContext(), start->getValue() - end->getValue()));
+    test->setOperand(1, llvm::Constant::getNullValue(end->getType()));
+    next->dropPoisonGeneratingFlags();
   }
 
   static bool isScale(int64_t factor) { return factor == 1 || factor == 2 || factor == 4 || factor == 8; }

@@ -77,6 +77,7 @@ class NativeEmitter : NativeElements {
   bool isOutside(const ir::Value* v, const ir::Op& loop) const {
     return !v->home()->isInside(loop) || (v->op != nullptr && hoisted_.contains(v->op));
   }
+  bool checksIndex(const ir::Op& op);
   bool mayLeaveTrip(const ir::Region& region);
   /// Reads of what one trip alone changes, and the value of the variable there.
   struct ApartReads {
@@ -90,6 +91,9 @@ class NativeEmitter : NativeElements {
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, const Counting& c);
   void whileLoop(const ir::Op& op);
+  void turnedWhile(const ir::Op& op, const Slots& start, bool looks);
+  std::vector<Checks> mergedChecks(const std::vector<Checks>& a, llvm::BasicBlock* fromA, const std::vector<Checks>& b,
+                                   llvm::BasicBlock* fromB);
   bool isSafeRead(const ir::Op& op);
   static bool isIntegerDivision(const ir::Op& op);
   llvm::Value* byPowerOf2(const ir::Op& op, Scalar a);

@@ -276,25 +276,103 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   return error_.empty() ? mergedSlots(start, from, last, latch) : Slots{};
 }
 
+/// What is known on both ways that meet here of the indices checked there.
+std::vector<NativeElements::Checks> NativeEmitter::mergedChecks(const std::vector<Checks>& a, llvm::BasicBlock* fromA,
+                                                                const std::vector<Checks>& b, llvm::BasicBlock* fromB) {
+  std::vector<Checks> merged(a.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    for (const auto& [most, at] : a[i]) {
+      const auto other = b[i].find(most);
+      if (other == b[i].end()) continue;
+      auto* phi = b_.CreatePHI(at->getType(), 2);
+      phi->addIncoming(at, fromA);
+      phi->addIncoming(other->second, fromB);
+      merged[i][most] = phi;
+    }
+  return merged;
+}
+
+/// A `while` that checks an index before it may end. What is out of range is handled aside and comes back, so LLVM
+/// would leave the test at the head of the loop, and a jump to it at the end: it is written twice, in front of the loop
+/// and at the end.
+void NativeEmitter::turnedWhile(const ir::Op& op, const Slots& start, bool looks) {
+  const ir::Region &condition = *op.regions[0], &region = *op.regions[1];
+  auto *trip = block("trip"), *done = block("done");
+  const auto test = [&](const Slots& values) {  // and the checks of what the loop carries
+    const Part part(*this);
+    bindArgs(condition, values, 0);
+    body(condition);
+    std::vector<Checks> checks;
+    for (const auto& arg : condition.args) checks.push_back(checksOf(arg.get()));
+    if (error_.empty()) b_.CreateCondBr(LlvmScalars::value(scalar(condition.terminator()->operand(0))), trip, done);
+    return checks;
+  };
+  const std::vector<Checks> before = test(start);
+  auto* from = b_.GetInsertBlock();
+  b_.SetInsertPoint(trip);
+  const Slots carried = carriedPhis(start, from);
+  std::vector<Checks> here = before;
+  for (Checks& checks : here)
+    for (auto& [most, at] : checks) {
+      auto* phi = b_.CreatePHI(at->getType(), 2);
+      phi->addIncoming(at, from);
+      at = phi;
+    }
+  if (looks) {
+    auto* run = block("run");
+    b_.CreateCondBr(unlessStopped(b_.getTrue()), run, exit_);
+    b_.SetInsertPoint(run);
+  }
+  bindArgs(region, carried, 0);
+  ++loops_;
+  {
+    const Part part(*this);
+    ranges_.enterBody(op);
+    for (size_t i = 0; i < carried.size(); ++i) knowChecked(region.args[i].get(), here[i]);
+    body(region);
+  }
+  if (!error_.empty()) return;
+  const Slots next = slotsOf(*region.terminator(), 0);
+  const std::vector<Checks> after = test(next);
+  --loops_;
+  ranges_.leaveLoop(op);
+  if (!error_.empty()) return;
+  auto* latch = b_.GetInsertBlock();
+  closePhis(carried, next, latch);
+  for (size_t i = 0; i < here.size(); ++i)
+    for (const auto& [most, phi] : here[i]) {
+      const auto same = after[i].find(most);
+      if (same == after[i].end()) return fail("an index that is not checked in each trip");
+      llvm::cast<llvm::PHINode>(phi)->addIncoming(same->second, latch);
+    }
+  b_.SetInsertPoint(done);
+  const Slots last = mergedSlots(start, from, next, latch);
+  const std::vector<Checks> known = mergedChecks(before, from, after, latch);
+  for (size_t k = 0; k < last.size(); ++k) {
+    slots_[op.result(k)] = last[k];
+    knowChecked(op.result(k), known[k]);
+  }
+}
+
 void NativeEmitter::whileLoop(const ir::Op& op) {
   const ir::Region &condition = *op.regions[0], &region = *op.regions[1];
   Slots start = slotsOf(op, 0);
   if (!hasLoop(region)) hoistReads(op, condition);
+  ranges_.bindLoop(op);
+  const bool looks = looksOf(op, quietTrips(condition) + quietTrips(region)).run != 0;
+  const auto checks = [&](const auto& part) { return !hoisted_.contains(part.get()) && checksIndex(*part); };
+  if (std::ranges::any_of(condition.ops, checks)) return turnedWhile(op, start, looks);
   auto *from = b_.GetInsertBlock(), *head = block("while"), *run = block("trip"), *done = block("done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);
   Slots carried = carriedPhis(start, from);
   bindArgs(condition, carried, 0);
-  ranges_.bindLoop(op);
   body(condition);
   if (!error_.empty()) return;
   Scalar more = scalar(condition.terminator()->operand(0));
-  const int64_t quiet = quietTrips(condition) + quietTrips(region);
-  if (looksOf(op, quiet).run == 0) {
-    b_.CreateCondBr(LlvmScalars::value(more), run, done);
-  } else {
-    auto* look = block("look");
-    b_.CreateCondBr(LlvmScalars::value(more), look, done);
+  auto* look = looks ? block("look") : run;
+  b_.CreateCondBr(LlvmScalars::value(more), look, done);
+  if (looks) {
     b_.SetInsertPoint(look);
     b_.CreateCondBr(unlessStopped(b_.getTrue()), run, exit_);
   }
@@ -304,7 +382,7 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   {
     const Part part(*this);
     ranges_.enterBody(op);
-    for (size_t i = 0; i < carried.size(); ++i) knowChecked(condition.args[i].get(), region.args[i].get());
+    for (size_t i = 0; i < carried.size(); ++i) knowChecked(region.args[i].get(), checksOf(condition.args[i].get()));
     body(region);
   }
   --loops_;
@@ -315,7 +393,7 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   b_.SetInsertPoint(done);
   for (size_t k = 0; k < carried.size(); ++k) {
     slots_[op.result(k)] = carried[k];
-    knowChecked(condition.args[k].get(), op.result(k));
+    knowChecked(op.result(k), checksOf(condition.args[k].get()));
   }
 }
 

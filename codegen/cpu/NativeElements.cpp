@@ -45,12 +45,15 @@ Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
                   Repr::I64);
 }
 
-/// `same` stands for what `v` stood for where it was checked.
-void NativeElements::knowChecked(const ir::Value* v, const ir::Value* same) {
-  std::vector<std::pair<int64_t, Value*>> found;
+NativeElements::Checks NativeElements::checksOf(const ir::Value* v) const {
+  Checks found;
   for (auto it = checked_.lower_bound({v, 0}); it != checked_.end() && it->first.first == v; ++it)
-    found.emplace_back(it->first.second, it->second);
-  for (const auto& [most, at] : found) checked_[{same, most}] = at;
+    found[it->first.second] = it->second;
+  return found;
+}
+
+void NativeElements::knowChecked(const ir::Value* v, const Checks& checks) {
+  for (const auto& [most, at] : checks) checked_[{v, most}] = at;
 }
 
 namespace {

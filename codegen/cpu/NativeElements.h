@@ -23,7 +23,10 @@ class NativeElements : protected NativeValues {
   };
 
   void markRange(const ir::Op& op);
-  void knowChecked(const ir::Value* v, const ir::Value* same);
+  /// An index as it is after its checks, by what it may be at most.
+  using Checks = std::map<int64_t, llvm::Value*>;
+  Checks checksOf(const ir::Value* v) const;
+  void knowChecked(const ir::Value* v, const Checks& checks);
   void gather(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);
   void scatter(const ir::Op& op);

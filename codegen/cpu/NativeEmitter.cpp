@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/NativeFaults.h"
+#include "codegen/ScalarArithmetic.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/KernelEmitters.h"
@@ -116,6 +117,13 @@ void NativeEmitter::emitOp(const ir::Op& op) {
       return;
     }
     ir::DType operand = op.operand(op.kind == OpKind::Where ? 1 : 0)->type.dtype;
+    if (op.kind == OpKind::Shl || op.kind == OpKind::Shr) {
+      const Range by = ranges_.of(op.operand(1));
+      if (by.least >= 0 && by.most < 8 * ir::byteSize(operand)) {
+        slots_[op.result()] = element(shiftWithin(op.kind, args[0], args[1], ir::isSigned(operand)));
+        return;
+      }
+    }
     const Scalar result = s_->elementwise(op.kind, operand, op.result()->type.dtype, args, fault(op));
     if (operand == ir::DType::I64) markExact(op, args, LlvmScalars::value(result));
     slots_[op.result()] = element(result);

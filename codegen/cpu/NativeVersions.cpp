@@ -129,7 +129,8 @@ std::optional<Range> NativeEmitter::slopeIn(const ir::Op& loop, const ir::Value*
   return Slopes(ranges_, [&](const ir::Value* x) { return isOutside(x, loop); }, loop).of(v);
 }
 
-/// The indices of a loop's body that are not known to be in range, and would be if they were so in both end trips.
+/// The indices of a loop's body that are not known to be in range, and would be if they were so in both end trips. What
+/// follows from those found so far is assumed.
 std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& loop, const ir::Region& region) {
   std::vector<Linear> found;
   for (const auto& op : region.ops) {
@@ -147,9 +148,12 @@ std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& lo
         same->extent = std::min(same->extent, extent);
       else
         found.push_back({v, extent, slope->least != 0 || slope->most != 0});
+      ranges_.assume(v, {0, extent - 1});
     }
-    for (const auto& inner : op->regions) {
-      for (const Linear& l : linearIndices(loop, *inner))
+    for (size_t side = 0; side < op->regions.size(); ++side) {
+      const IndexRanges::Scope scope(ranges_);
+      if (op->kind == OpKind::If) ranges_.assumeCondition(op->operand(0), side == 0);
+      for (const Linear& l : linearIndices(loop, *op->regions[side]))
         if (std::none_of(found.begin(), found.end(), [&](const Linear& f) { return f.index == l.index; }))
           found.push_back(l);
     }
@@ -157,22 +161,30 @@ std::vector<NativeEmitter::Linear> NativeEmitter::linearIndices(const ir::Op& lo
   return found;
 }
 
+/// Whether an op checks an index.
+bool NativeEmitter::checksIndex(const ir::Op& op) {
+  if (op.kind != OpKind::Gather && op.kind != OpKind::Scatter && op.kind != OpKind::DynamicSlice) return false;
+  const size_t first = op.kind == OpKind::Scatter ? 2 : 1;
+  const auto& axes = op.intsAttr("axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t extent = op.operand(0)->type.shape[static_cast<size_t>(axes[i])];
+    const Range range = ranges_.ofIndex(op.operand(first + i));
+    const int64_t most = extent - (op.kind == OpKind::DynamicSlice ? op.intsAttr("sizes")[i] : 1);
+    if ((range.least < 0 || range.most > most) && (range.least < -extent || range.most >= 0)) return true;
+  }
+  return false;
+}
+
 /// Whether something else may end a trip early: an index that must be checked, or a division. Such a loop is no
 /// vectors, and the checks that a version without them would save cost it less than the tests in front of it.
 bool NativeEmitter::mayLeaveTrip(const ir::Region& region) {
   for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter || op->kind == OpKind::DynamicSlice) {
-      const size_t first = op->kind == OpKind::Scatter ? 2 : 1;
-      const auto& axes = op->intsAttr("axes");
-      for (size_t i = 0; i < axes.size(); ++i) {
-        const int64_t extent = op->operand(0)->type.shape[static_cast<size_t>(axes[i])];
-        const Range range = ranges_.ofIndex(op->operand(first + i));
-        const int64_t most = extent - (op->kind == OpKind::DynamicSlice ? op->intsAttr("sizes")[i] : 1);
-        if ((range.least < 0 || range.most > most) && (range.least < -extent || range.most >= 0)) return true;
-      }
+    if (checksIndex(*op)) return true;
+    for (size_t side = 0; side < op->regions.size(); ++side) {
+      const IndexRanges::Scope scope(ranges_);
+      if (op->kind == OpKind::If) ranges_.assumeCondition(op->operand(0), side == 0);
+      if (mayLeaveTrip(*op->regions[side])) return true;
     }
-    for (const auto& inner : op->regions)
-      if (mayLeaveTrip(*inner)) return true;
   }
   return false;
 }
@@ -226,6 +238,7 @@ bool NativeEmitter::areTripsApart(const ir::Op& loop) {
     std::optional<int64_t> ahead;  // how much more than the variable the index of the last dim is
     bool writes = false;
   };
+  const IndexRanges::Scope scope(ranges_);  // more is known of what is behind conditions when they are emitted
   const ir::Value* variable = loop.regions[0]->args[0].get();
   std::unordered_map<const ir::Value*, Accesses> tensors;
   std::vector<const ir::Op*> ops;

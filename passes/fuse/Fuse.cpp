@@ -3,7 +3,8 @@
 // Region by region: (1) decide which values exist in memory and which are recomputed by their consumers (FuseAnalysis),
 // (2) let what remains join groups of one iteration domain, possibly row-wise around reductions (FuseGroups), (3) put
 // the groups into `fused` ops (FuseEmit), (4) move those up that free memory (FuseOrder). Effects and control flow cut
-// a region into segments; no group spans two. Loops over single numbers are set aside before (FuseNative).
+// a region into segments; no group spans two. Loops over single numbers are set aside before (FuseNative). In the end,
+// ops that update equal fills get one each (FuseFills).
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes {
@@ -37,7 +38,9 @@ void fuseRegion(ir::Region& region, const Context& c) {
 
 bool fuse(ir::Module& m, Context& c) {
   for (auto& f : m.funcs) {
-    if (f->body) fuseRegion(*f->body, c);
+    if (!f->body) continue;
+    fuseRegion(*f->body, c);
+    if (c.fuse) fusion::separateFills(*f->body);
   }
   return true;
 }

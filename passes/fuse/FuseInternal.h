@@ -121,6 +121,11 @@ void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
 /// Moves kernels of a region up that free more memory than they take.
 void orderKernels(ir::Region& region);
 
+/// The operand in whose memory result `r` of a kernel has to be, or -1.
+int updatedOperand(const ir::Op& fused, size_t r);
+/// Makes tensors of one number again where several ops update them in place.
+void separateFills(ir::Region& region);
+
 /// Makes loops over rank-0 values and single elements fused ops of kind "native".
 void formNativeLoops(ir::Region& region, const Context& c);
 /// Whether a loop may be a native kernel: on the device of its values, or on one that is given, from which its numbers

@@ -44,13 +44,6 @@ int64_t workOf(const Op& fused) {
   return work;
 }
 
-/// The operand in whose memory result `r` of a kernel has to be, or -1.
-int updatedOperand(const Op& fused, size_t r) {
-  if (r != 0 || !fused.boolAttr("inplace")) return -1;
-  const Op* update = fused.regions[0]->terminator()->operand(0)->op;
-  return update == nullptr ? -1 : static_cast<int>(update->operand(0)->index);
-}
-
 class TensorLoopCheck {
  public:
   TensorLoopCheck(const Op& loop, const Context& c)
@@ -132,7 +125,7 @@ class TensorLoopCheck {
     if (++kernels_ > kMostKernels || ops_ > kMostOps || workOf(op) > kMostWork) return false;
     for (size_t r = 0; r < op.results.size(); ++r) {
       const Value* v = op.result(r);
-      const int old = updatedOperand(op, r);
+      const int old = fusion::updatedOperand(op, r);
       const auto slot = old < 0 ? slots_.end() : slots_.find(op.operand(static_cast<size_t>(old)));
       if (slot == slots_.end()) {
         if (!local(v)) return false;
