@@ -87,6 +87,13 @@ void Script::run(const ast::File& file) {
       for (const auto& [name, s] : module->constants) constants_.constantOf(*module, *s);
       uncalled_.checkUncalled(*module);
     }
+    // What the library's functions do is of interest where something calls them.
+    if (context_.diags.ok()) {
+      std::vector<std::string_view> own = entries(context_.out);
+      for (const auto& f : context_.module.funcs)
+        if (!context_.sources.inLibrary(f->span)) own.push_back(f->name);
+      ir::dropUncalled(context_.module, own, context_.options.oracle);
+    }
   } else if (context_.diags.ok()) {
     ir::dropUncalled(context_.module, entries(context_.out), context_.options.oracle);
   }

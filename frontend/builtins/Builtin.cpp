@@ -159,7 +159,7 @@ Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
     const auto& elems = a.value.elems;
     constexpr size_t kMost = 16;
     const bool spread = !elems.empty() && elems.size() <= kMost && std::all_of(elems.begin(), elems.end(), isWritten);
-    if (!spread) written.push_back({a.span, ""});
+    if (!spread) written.push_back({a.written(), ""});
     for (size_t i = 0; spread && i < elems.size(); ++i) written.push_back({elems[i].span, ""});
   }
   tools_.context.at(args.span, std::move(written));

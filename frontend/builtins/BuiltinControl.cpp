@@ -316,7 +316,7 @@ Val mapLeaves(BuiltinCall& k) {
     if (state || leaf.is(Val::Kind::Function)) return leaf;
     return k.tensors.settle(k.calls.callValue(k["f"], std::move(args), k.span));
   });
-  return mapped.poison() ? mapped : k.structs.refit(std::move(mapped));
+  return mapped.poison() ? mapped : k.structs.checkPlaces(k.structs.refit(std::move(mapped)), k.span);
 }
 
 template <bool Tuple>

@@ -245,12 +245,16 @@ bool isPlainFunction(const Val& v) {
 
 /// The same for a tree like another one, whose functions and texts it has.
 Val loadLike(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Val& like) {
+  const std::vector<std::string> pinned = pinnedLeaves(like);
+  size_t next = 0;  // of the tensors
   return mapLeaves(like, [&](const Val& leaf, const std::string& name, bool) {
     if (!leaf.is(Val::Kind::Tensor) && !leaf.isNumber() && !leaf.is(Val::Kind::Bool)) return leaf;
     WrittenPath part = path;
     part.source.name += (part.source.name.empty() || name.empty() ? "" : ".") + name;
     const Ty want = typeOf(leaf);
-    return loadTensor(k, files, part, &want, /*like=*/true);
+    const auto load = [&] { return std::vector<Val>{loadTensor(k, files, part, &want, /*like=*/true)}; };
+    const std::string place = leaf.is(Val::Kind::Tensor) ? pinned.at(next++) : "";
+    return place.empty() ? load()[0] : k.regions.emitOn({place, nullptr}, k.span, load)[0];
   });
 }
 
@@ -299,7 +303,9 @@ Val load(BuiltinCall& k) {
     d.help("a tree is loaded from a .safetensors file", asTreeFile(k));
     return d;
   }
-  return isTreeLike ? loadLike(k, files, *path, *like) : loadTree(k, files, *path, *k.expected);
+  // A number comes to the host, also where a field is pinned elsewhere: a check of the field puts it there.
+  return k.structs.checkPlaces(isTreeLike ? loadLike(k, files, *path, *like) : loadTree(k, files, *path, *k.expected),
+                               k.span);
 }
 
 template <Format F>

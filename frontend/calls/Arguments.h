@@ -16,7 +16,12 @@ class Signature;
 struct CallArg {
   std::string name;  ///< "" when positional
   Val value;
-  Span span;
+  Span span;  ///< with the name
+  /// What a `.to(d)` may follow: the value, behind a name.
+  Span written() const {
+    const bool inside = value.span.file == span.file && span.begin <= value.span.begin && value.span.end <= span.end;
+    return !name.empty() && value.span.valid() && inside ? value.span : span;
+  }
 };
 struct CallArgs {
   Span span;    ///< of the whole call

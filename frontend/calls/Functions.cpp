@@ -431,7 +431,7 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
   std::vector<Span> written;
   for (size_t i = 0; i < call.values.size(); ++i) {
     if (!materialise(call, i, args.span)) return context_.lost();
-    written.push_back(call.matched[i] ? call.matched[i]->span : Span{});
+    written.push_back(call.matched[i] ? call.matched[i]->written() : Span{});
   }
   called_.insert(&decl);
   return instances_.instantiate(decl, call.values, call.generics, args.span, written);

@@ -410,7 +410,10 @@ Outcome Assignments::store(const Place& place, const ast::Expr& target, const Va
   if (!binding || binding->value.poison() || value.poison()) return Outcome::dropped(context_.lost());
   Val next = replaced(binding->value, place.variable, place, 0, target, value, s);
   if (next.poison()) return Outcome::dropped(next);  // keeps its old value: one error is enough
-  setVar(*binding, place.root->text, std::move(next), s.span, s.op == "=" ? value.span : Span{});
+  // A part of what a call gave may be written there, where no edit belongs.
+  const Span whole = s.value->span;
+  const bool isHere = value.span.file == whole.file && whole.begin <= value.span.begin && value.span.end <= whole.end;
+  setVar(*binding, place.root->text, std::move(next), s.span, s.op == "=" && isHere ? value.span : Span{});
   return Outcome::lowered();
 }
 

@@ -257,6 +257,16 @@ Val Expressions::evalMember(const ast::Expr& e) {
 }
 
 Val Expressions::evalLambda(const ast::Expr& e) {
+  // Also where nothing calls it.
+  const Resolution& names = *context_.frame().unit->resolution;
+  for (const Declaration* d : names.assigned(e.span)) {
+    const auto uses = names.within(e.span);
+    const auto use = std::ranges::find_if(uses, [&](const Use& u) { return u.assigned && u.declaration == d; });
+    if (use == uses.end()) continue;
+    return context_
+        .error(Code::E0107, use->span, "a lambda cannot assign to `" + d->name + "`, which is bound outside of it")
+        .help("give the new value back, and assign it where `" + d->name + "` is bound");
+  }
   auto f = std::make_shared<FnValue>();
   f->kind = FnValue::Kind::Lambda;
   f->name = "|...|";

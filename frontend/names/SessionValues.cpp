@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ namespace {
 
 using ValKind = Val::Kind;
 using Kind = KeptValue::Kind;
+using StmtKind = ast::Stmt::Kind;
 
 /// Describes values as data; their tensors become results of `main`.
 class Keeper {
@@ -124,6 +126,8 @@ std::vector<ir::Value*> SessionValues::declareInputs(ir::Func& main) {
 void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
   size_t first = 0;
   for (const SessionValue& v : context_.options.values) {
+    for (size_t i = 0; i < v.tensors.size(); ++i)
+      places_[inputs[first + i]] = ir::DeviceTable::normal(v.tensors[i].place);
     const size_t errors = context_.diags.all().size();
     context_.at(v.span);
     Val value = keptValue(v.value, {inputs.begin() + static_cast<std::ptrdiff_t>(first), v.tensors.size()}, v.span);
@@ -132,7 +136,9 @@ void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
       context_.diags.take(errors);
       context_.out.unfit.push_back(v.name);
     }
-    scopes_.declare({v.name, v.span}, std::move(value), v.isVar).start = v.start;
+    Binding& binding = scopes_.declare({v.name, v.span}, std::move(value), v.isVar);
+    binding.start = v.start;
+    bound_.emplace_back(v.span, binding.value);
   }
 }
 
@@ -183,15 +189,37 @@ Val SessionValues::keptStruct(const KeptValue& kept, std::vector<Val> fields, Sp
     if (std::any_of(generics.begin(), generics.end(), isNamed))
       type.given.emplace_back(name, keptValue(kept.args[i], {}, span));
   }
-  return structs_.structOf(type, std::move(fields), span);
+  // Where the leaves lie is known, and a check of placement would be about no statement.
+  const Val made = structs_.structOf(type, std::move(fields), span);
+  return made.poison() || isPlaced(made) ? made : Val();
+}
+
+bool SessionValues::isPlaced(const Val& made) const {
+  std::vector<ir::Value*> leaves;
+  if (!leavesOf(made, leaves)) return false;
+  const std::vector<std::string> pinned = pinnedLeaves(made);
+  std::string common;  // of what is not pinned
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const ir::Value* leaf = leaves[i];
+    while (leaf->op && leaf->op->kind == ir::OpKind::CheckPlace) leaf = leaf->op->operand(0);
+    const auto input = places_.find(leaf);
+    if (input == places_.end() || pinned[i].starts_with('$')) continue;
+    const std::string& place = input->second;
+    if (!pinned[i].empty()) {
+      if (ir::DeviceTable::normal(pinned[i]) != place) return false;
+    } else if (!leaf->type.shape.empty() || place != ir::DeviceTable::kHost) {
+      if (!common.empty() && common != place) return false;
+      common = place;
+    }
+  }
+  return true;
 }
 
 std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const Val& last) {
   std::vector<ir::Value*> results;
-  const auto keep = [&](const std::string& name, const Val& value, bool isVar, Span span) {
+  const auto keep = [&](const std::string& name, const Val& value, bool isVar, Span span) -> Lowered::Kept& {
     const std::string type = value.is(ValKind::List) ? toString(typeOf(value)) : describe(value);
-    context_.out.kept.push_back({name, isVar, span, Keeper(results).keep(value), type, {}});
-    if (!context_.out.kept.back().value) context_.out.kept.back().uses = usesOf(file, span);
+    return context_.out.kept.emplace_back(Lowered::Kept{name, isVar, span, Keeper(results).keep(value), type, {}});
   };
   std::map<std::string, const Binding*> latest;
   std::vector<std::string> order;
@@ -202,10 +230,20 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
   for (const std::string& name : order) {
     const Binding& b = *latest[name];
     if (b.value.poison()) continue;
-    // What came in and was not assigned to is kept already; what a kept statement has bound cannot be.
-    if (b.declaration.file != file.source && (!cameIn(b.declaration) || !changed(b.value))) continue;
-    keep(name, b.value, b.isVar, b.declaration);
+    const ast::Stmt* writing = lastWriting(file, b.declaration);
+    if (b.declaration.file != file.source) {  // what the entry leaves as it was is kept already
+      const Val* before = cameIn(b.declaration);
+      if (before ? before->isIdentical(b.value) : !writing) continue;
+    }
+    Lowered::Kept& kept = keep(name, b.value, b.isVar, b.declaration);
+    if (kept.value) continue;
+    kept.span = writing && decides(file, *writing) ? nameIn(*writing, b.declaration) : Span();
+    if (!kept.span.valid()) continue;
+    for (const Declaration* d : seenBy(*writing)) kept.uses.push_back(d->name);
   }
+  // A statement sees the values of its entry.
+  const auto statements = std::ranges::stable_partition(context_.out.kept, [](const auto& k) { return !!k.value; });
+  std::ranges::stable_sort(statements, {}, [](const auto& k) { return k.span.begin; });
   if (!last.poison() && !last.is(ValKind::Unit)) {
     const Val value = tensors_.settle(last);
     if (printable(value)) {
@@ -216,36 +254,69 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
       call.args.push_back({"", value, last.span});
       calls_.call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
     }
-    keep("", value, false, last.span);
-    if (printable(value) && !context_.out.kept.back().value)
-      context_.out.kept.back().type.clear();  // nothing more to say
+    Lowered::Kept& shown = keep("", value, false, last.span);
+    if (printable(value) && !shown.value) shown.type.clear();  // nothing more to say
   }
   return results;
 }
 
-/// Whether a value of an earlier entry was bound there.
-bool SessionValues::cameIn(Span declared) const {
-  const auto& values = context_.options.values;
-  return std::any_of(values.begin(), values.end(), [&](const SessionValue& v) { return v.span == declared; });
+const Val* SessionValues::cameIn(Span declared) const {
+  const auto found = std::ranges::find(bound_, declared, [](const auto& bound) { return bound.first; });
+  return found == bound_.end() ? nullptr : &found->second;
 }
 
 namespace {
 bool bindsAt(const ast::Pattern& pattern, Span declared) {
   if (!pattern.isTuple) return pattern.name.span == declared;
-  return std::any_of(pattern.elements.begin(), pattern.elements.end(),
-                     [&](const ast::Pattern& element) { return bindsAt(element, declared); });
+  return std::ranges::any_of(pattern.elements, [&](const ast::Pattern& element) { return bindsAt(element, declared); });
 }
 }  // namespace
 
-/// The session's names that the statement sees which binds the name at `declared`.
-std::vector<std::string> SessionValues::usesOf(const ast::File& file, Span declared) const {
-  std::vector<std::string> names;
-  for (const auto& s : file.statements) {
-    const bool binds = s && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
-    if (!binds || !bindsAt(s->pattern, declared) || !s->value) continue;
-    for (const Declaration* d : units_.script().resolution->captured(s->value->span)) names.push_back(d->name);
+const ast::Stmt* SessionValues::lastWriting(const ast::File& file, Span declared) const {
+  const Resolution& names = *units_.script().resolution;
+  const auto writes = [&](const ast::StmtPtr& s) {
+    if (!s || s->span.file != file.source) return false;
+    const bool binds = s->kind == StmtKind::Let || s->kind == StmtKind::Var;
+    if (binds && bindsAt(s->pattern, declared)) return true;
+    return std::ranges::any_of(names.within(s->span), [&](const Use& u) {
+      return u.assigned && u.declaration && u.declaration->span == declared;
+    });
+  };
+  const auto found = std::find_if(file.statements.rbegin(), file.statements.rend(), writes);
+  return found == file.statements.rend() ? nullptr : found->get();
+}
+
+bool SessionValues::decides(const ast::File& file, const ast::Stmt& statement) const {
+  switch (statement.kind) {
+    case StmtKind::Let:
+    case StmtKind::Var: break;
+    case StmtKind::Assign:
+      if (statement.op == "=" && statement.target->kind == ast::Expr::Kind::Name) break;
+      return false;
+    default: return false;
   }
-  return names;
+  // What it sees is kept as it is at the end of the entry, or as it was before.
+  const auto& names = context_.frame().scopes.front().names;
+  return std::ranges::none_of(seenBy(statement), [&](const Declaration* d) {
+    const bool isOfEntry = d->span.file == file.source;
+    if (isOfEntry && std::ranges::any_of(names, [&](const auto& other) {
+          return other.first == d->name && other.second.declaration.file == file.source &&
+                 other.second.declaration.begin > d->span.begin;
+        }))
+      return true;
+    const ast::Stmt* last = lastWriting(file, d->span);
+    return last && last->span.begin > statement.span.begin;
+  });
+}
+
+/// The name that the statement gives its value: that of the variable, or where it is assigned.
+Span SessionValues::nameIn(const ast::Stmt& statement, Span declared) {
+  return statement.kind == StmtKind::Assign ? statement.target->span : declared;
+}
+
+/// The session's names that the statement sees.
+Declarations SessionValues::seenBy(const ast::Stmt& statement) const {
+  return units_.script().resolution->captured(statement.value->span);
 }
 
 /// Whether the last statement is an expression whose value is to be shown.
@@ -253,15 +324,6 @@ bool SessionValues::givesValue(const ast::File& file) {
   if (file.statements.empty() || file.statements.back()->kind != ast::Stmt::Kind::Expr) return false;
   const ast::Expr& e = *file.statements.back()->value;
   return e.kind != ast::Expr::Kind::If || e.blocks.size() > e.args.size();
-}
-
-/// Whether a value of an earlier entry was assigned to: then one of its leaves is no parameter of `main` any more.
-bool SessionValues::changed(const Val& v) {
-  if (v.is(Val::Kind::Tensor)) return v.tensor->op != nullptr;
-  for (const Val& e : v.elems) {
-    if (changed(e)) return true;
-  }
-  return false;
 }
 
 }  // namespace tenc::frontend

@@ -1,9 +1,13 @@
 // Values that a session keeps between its entries.
 #pragma once
 #include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "frontend/Kept.h"
+#include "frontend/names/Resolve.h"
 #include "frontend/values/Values.h"
 
 namespace tenc::frontend {
@@ -32,9 +36,16 @@ class SessionValues {
   static bool givesValue(const ast::File& file);
 
  private:
-  bool cameIn(Span declared) const;
-  std::vector<std::string> usesOf(const ast::File& file, Span declared) const;
-  static bool changed(const Val& v);
+  /// What a value of an earlier entry was when this one began; null for other names.
+  const Val* cameIn(Span declared) const;
+  /// The last statement of the entry that binds the name, or assigns to it or a part of it; null for none.
+  const ast::Stmt* lastWriting(const ast::File& file, Span declared) const;
+  /// Whether it says alone what the name means at the end of the entry.
+  bool decides(const ast::File& file, const ast::Stmt& statement) const;
+  static Span nameIn(const ast::Stmt& statement, Span declared);
+  Declarations seenBy(const ast::Stmt& statement) const;
+  /// Whether its leaves are where the fields' types say now, and the others on one device.
+  bool isPlaced(const Val& made) const;
   /// Poison when a struct in it is declared otherwise now.
   Val keptValue(const KeptValue& kept, std::span<ir::Value* const> tensors, Span span);
   Val keptStruct(const KeptValue& kept, std::vector<Val> fields, Span span);
@@ -45,6 +56,8 @@ class SessionValues {
   Structs& structs_;
   Tensors& tensors_;
   Calls& calls_;
+  std::vector<std::pair<Span, Val>> bound_;                   ///< what bindInputs has bound
+  std::unordered_map<const ir::Value*, std::string> places_;  ///< of the parameters
 };
 
 }  // namespace tenc::frontend

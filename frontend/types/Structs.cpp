@@ -257,14 +257,43 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
     if (declared[i].type) like = types_.resolve(*declared[i].type, g);
     fields[i] = tensors_.materialise(fields[i], &like);
     if (fields[i].poison()) return fields[i];
-    const auto what = [&](const std::string& path) {
-      return "field `" + declared[i].name.text + path + "` of `" + name + "`";
-    };
-    fields[i] = placing_.checkPins(fields[i], info->pins[i], what, span);
   }
-  Val made = Val::ofStruct(info, std::move(fields), span);
+  Val made = checkFields(Val::ofStruct(info, std::move(fields), span), span);
   placing_.checkOnePlace(made, "the fields of `" + name + "`", span);
   return made;
+}
+
+Val Structs::checkFields(Val v, Span span) {
+  const auto& declared = v.info->decl->stmt->fields;
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    const Pins& pins = v.info->pins[i];
+    if (!pins.any()) continue;
+    const auto what = [&](const std::string& path) {
+      return "field `" + declared[i].name.text + path + "` of `" + v.info->decl->stmt->name.text + "`";
+    };
+    v.elems.edit()[i] = placing_.checkPins(tensors_.materialise(v.elems[i], nullptr), pins, what, span);
+  }
+  return v;
+}
+
+Val Structs::checkPlaces(Val v, Span span) {
+  if (v.poison() || !v.isTree()) return v;
+  // Of what is not pinned the outermost struct or list holds all.
+  const std::function<Val(Val, bool)> check = [&](Val x, bool outermost) {
+    const bool isOne = !x.is(Val::Kind::Tuple);
+    for (size_t i = 0; i < x.elems.size(); ++i) {
+      if (!x.elems[i].isTree()) continue;
+      const bool pinned = x.is(Val::Kind::Struct) && x.info->pins[i].any();
+      x.elems.edit()[i] = check(x.elems[i], pinned || (outermost && !isOne));
+    }
+    if (x.is(Val::Kind::Struct)) x = checkFields(std::move(x), span);
+    if (outermost && isOne)
+      placing_.checkOnePlace(
+          x, x.is(Val::Kind::List) ? "the values of a list" : "the fields of `" + x.info->decl->stmt->name.text + "`",
+          span);
+    return x;
+  };
+  return check(std::move(v), true);
 }
 
 Val Structs::structOf(const StructInfo& type, std::vector<Val> fields, Span span) {

@@ -47,6 +47,9 @@ class Structs {
   /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]`
   /// with rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
   Val refit(Val v);
+  /// A tree of leaves that its literals did not check: placement checks that pinned fields are where their types say,
+  /// and that what is not pinned in a struct or list is on one device.
+  Val checkPlaces(Val v, Span span);
   /// A tensor in the struct whose rank is not the declared one, as in rows of `S { w: f32[3] }`; nothing if all are.
   struct Misfit {
     std::string path;  ///< `.w`
@@ -64,6 +67,7 @@ class Structs {
   void giveDefaults(const StructDecl& decl, Generics& g);
 
  private:
+  Val checkFields(Val v, Span span);
   /// What names a device and is not given is what the declared type says, or the default: fields cannot bind it, as
   /// placement comes later.
   bool bindDevices(const StructDecl& decl, Generics& g, Span span, const StructInfo* expected);

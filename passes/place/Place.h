@@ -175,6 +175,8 @@ class Reporter {
 
   /// The `@d` block into which a variable enters whose elements `op` assigns; null for any other op.
   const ir::Op* blockOfElements(const ir::Op& op) const;
+  /// Whether it is `v += x` in a block where `v` enters another device, so that the new value cannot be assigned.
+  bool updatesElsewhere(const ir::Op& op, const std::vector<Operand>& operands) const;
   static Help assignOutside(const std::string& device);
   /// E0301: operands on different devices; they are to move to `fixed`, when that is given.
   Diagnostic apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,

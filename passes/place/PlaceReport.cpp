@@ -128,7 +128,10 @@ void Reporter::labelOperands(Diagnostic& d, const std::vector<Operand>& operands
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     if (distinct) {
-      d.labels.push_back({uses[i].span, "on " + operands[i].device});
+      if (uses[i].span == d.span)
+        d.label = "on " + operands[i].device;
+      else
+        d.labels.push_back({uses[i].span, "on " + operands[i].device});
       continue;
     }
     const std::string otherwise = "operand " + std::to_string(operands[i].number + 1);
@@ -184,6 +187,15 @@ Help Reporter::assignOutside(const std::string& device) {
           {}};
 }
 
+bool Reporter::updatesElsewhere(const ir::Op& op, const std::vector<Operand>& operands) const {
+  const auto needs = instance_.needs.find(&op);
+  if (!isCompound(op) || needs == instance_.needs.end() || needs->second.empty() || !needs->second[0].entry)
+    return false;
+  const ir::Type& own = behindBroadcast(op.operand(0))->type;
+  return !mixes(own) &&
+         std::ranges::any_of(operands, [&](const Operand& o) { return o.number == 0 && o.device != own.place.device; });
+}
+
 Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vector<Operand>& made,
                            const std::string& fixed) const {
   const std::vector<Operand> operands = writtenOperands(op, made);
@@ -206,6 +218,14 @@ Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vec
     const auto own = instance_.info.find(op.operand(0));
     const bool known = own != instance_.info.end() && !op.operand(0)->type.place.isFree();
     d.helps.push_back(assignOutside(known ? op.operand(0)->type.place.device : std::string(kHost)));
+    callChain(d);
+    return d;
+  }
+  if (updatesElsewhere(op, operands)) {  // whatever moves, the new value is no value of the variable
+    d.helps.push_back(
+        {"update the variable outside of the block, where it is; what the block computes moves with `.to(" +
+             behindBroadcast(op.operand(0))->type.place.device + ")`",
+         {}});
     callChain(d);
     return d;
   }

@@ -111,6 +111,7 @@ Reporter::Use Reporter::useAt(Span span, const std::string& leaf) const {
   use.postfix = known && known->postfix;
   if (known) use.move = known->move;
   if (!shared_.context.sources) return use;
+  if (shared_.context.sources->inLibrary(span)) return {};  // no line of the program
   if (!isQuotable(*shared_.context.sources, span) || !(leaf.empty() || use.postfix)) return use;
   use.name = quote(*shared_.context.sources, span);
   if (!leaf.empty()) use.name.insert(use.name.size() - 1, "." + leaf);
@@ -228,9 +229,13 @@ const ir::OperandText* Reporter::operandOf(const ir::Op& op, const ir::Value& v,
                                  [&](const ir::OperandText& o) { return o.span.valid() && fits(o); });
     return it == written.end() ? nullptr : &*it;
   };
+  const bool oneEach = written.size() == op.operandCount() && number < written.size() && written[number].span.valid();
   const auto isName = [&](const ir::OperandText& o) {
     const ir::SourceText* t = textAt(o.span);
-    return t && !t->name.empty() && (t->kind == Kind::Name || t->kind == Kind::Member) && t->name == v.name;
+    if (!t || t->name.empty() || (t->kind != Kind::Name && t->kind != Kind::Member) || t->name != v.name) return false;
+    // Two values may have one name: what a lambda captured, and what it is called with.
+    const auto at = static_cast<size_t>(&o - written.data());
+    return !oneEach || at == number || writtenOperand(op, op.operand(at))->name != v.name;
   };
   const auto holdsName = [&](const ir::OperandText& o) {
     const ir::SourceText* t = textAt(o.span);
@@ -240,7 +245,6 @@ const ir::OperandText* Reporter::operandOf(const ir::Op& op, const ir::Value& v,
   if (const ir::OperandText* o = first(isName)) return o;
   if (const ir::OperandText* o = first([&](const ir::OperandText& o) { return covers(o.span, own); })) return o;
   if (const ir::OperandText* o = first(holdsName)) return o;
-  const bool oneEach = written.size() == op.operandCount() && number < written.size() && written[number].span.valid();
   return oneEach ? &written[number] : nullptr;
 }
 

@@ -144,7 +144,40 @@ KeptState::Script::~Script() {
     if (origins_[i]) *origins_[i] = std::move(file_.statements[i]);
 }
 
-std::vector<frontend::SessionValue> KeptState::values() const {
+namespace {
+/// Names of devices for what they mean from now on, in a value's parts.
+void renameDevices(frontend::KeptValue& v, const std::map<std::string, std::string>& names) {
+  if (v.kind == frontend::KeptValue::Kind::Device)
+    if (const auto found = names.find(v.text); found != names.end()) v.text = found->second;
+  for (frontend::KeptValue& e : v.elems) renameDevices(e, names);
+  for (frontend::KeptValue& a : v.args) renameDevices(a, names);
+}
+
+bool isSamePlace(const ast::DevicePlace& a, const ast::DevicePlace& b) {
+  return a.name.text == b.name.text && a.number == b.number && !a.index && !b.index;
+}
+
+void renameDevices(std::string& place, const std::map<std::string, std::string>& names) {
+  if (const auto found = names.find(place); found != names.end()) place = found->second;
+}
+}  // namespace
+
+KeptState::Devices KeptState::replacedDevices(const ast::File& entry) const {
+  Devices replaced;
+  const Declared entered(entry.statements);
+  for (const auto& old : declarations_) {
+    const auto meant = old->kind == Kind::Device ? devices_.find(old->name.text) : devices_.end();
+    if (meant == devices_.end() || !entered.replaces(*old)) continue;
+    const bool again = std::ranges::any_of(entry.statements, [&](const auto& s) {
+      return s && s->kind == Kind::Device && s->name.text == old->name.text &&
+             std::ranges::equal(s->places, old->places, isSamePlace);
+    });
+    if (!again) replaced.insert(*meant);
+  }
+  return replaced;
+}
+
+std::vector<frontend::SessionValue> KeptState::values(const Devices& replaced) const {
   std::vector<frontend::SessionValue> list;
   size_t statements = 0;
   for (const Value& v : values_) {
@@ -153,6 +186,9 @@ std::vector<frontend::SessionValue> KeptState::values() const {
     frontend::SessionValue& kept = list.emplace_back(
         frontend::SessionValue{v.name, v.isVar, v.isOld, statements, v.span, v.isVar ? Span() : v.start, v.value, {}});
     for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
+    if (replaced.empty()) continue;
+    renameDevices(kept.value, replaced);
+    for (frontend::SessionInput& t : kept.tensors) renameDevices(t.place, replaced);
   }
   return list;
 }
@@ -181,6 +217,22 @@ void namesOf(ast::Pattern& pattern, std::vector<ast::Name*>& names) {
   for (ast::Pattern& element : pattern.elements) namesOf(element, names);
 }
 
+/// Whether the name that stands at `at` gets its value from the statement.
+bool givesValue(ast::Stmt& s, Span at) {
+  if (s.kind == Kind::Assign) return s.target->span == at;
+  std::vector<ast::Name*> names;
+  if (s.kind == Kind::Let || s.kind == Kind::Var) namesOf(s.pattern, names);
+  return std::ranges::any_of(names, [&](const ast::Name* n) { return n->span == at; });
+}
+
+/// The `var` that says what the assignment to a name says.
+void declareWhatItAssigns(ast::Stmt& s, const std::string& name) {
+  s.kind = Kind::Var;
+  s.pattern.name = {name, s.target->span};
+  s.pattern.span = s.target->span;
+  s.target.reset();
+}
+
 /// Leaves the statement to bind `name` alone.
 void bindAlone(ast::Pattern& pattern, const std::string& name) {
   std::vector<ast::Name*> names;
@@ -191,14 +243,21 @@ void bindAlone(ast::Pattern& pattern, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-                                           const std::vector<KeptTensor>& results, SourceManager& sources) {
-  std::map<std::string, ast::StmtPtr*> bindings;  // the last statement of the entry that binds the name
+                                           const std::vector<KeptTensor>& results, Devices devices,
+                                           SourceManager& sources) {
+  const Devices replaced = replacedDevices(entry);
+  for (Value& v : values_) {
+    renameDevices(v.value, replaced);
+    for (KeptTensor& t : v.tensors) renameDevices(t.type.place, replaced);
+  }
+  devices_ = std::move(devices);
+  std::map<std::string, const ast::Stmt*> bindings;  // the last statement of the entry that binds the name
   std::vector<std::string> lost;
   for (auto& s : entry.statements) {
     if (s->kind != Kind::Let && s->kind != Kind::Var) continue;
     std::vector<ast::Name*> names;
     namesOf(s->pattern, names);
-    for (const ast::Name* n : names) bindings[n->text] = &s;
+    for (const ast::Name* n : names) bindings[n->text] = s.get();
   }
   for (const auto& k : kept) {
     if (k.name == "_" || (k.name.empty() && !k.value)) continue;
@@ -213,18 +272,21 @@ std::vector<std::string> KeptState::commit(ast::File entry, const std::vector<fr
       std::map<size_t, size_t> numbers;
       takeTensors(v.value, results, v.tensors, numbers);
       dropValue(v.name, sources);
-      if (const auto bound = bindings.find(k.name);
-          bound != bindings.end() && *bound->second && !(*bound->second)->pattern.isTuple)
-        v.start = (*bound->second)->value->span;
+      if (const auto bound = bindings.find(k.name); bound != bindings.end() && !bound->second->pattern.isTuple)
+        v.start = bound->second->value->span;
     } else {
-      const auto statement = bindings.find(k.name);
+      const auto statement = std::ranges::find_if(
+          entry.statements, [&](const auto& s) { return s && k.span.valid() && givesValue(*s, k.span); });
       dropValue(k.name, sources);
-      if (statement == bindings.end() || !*statement->second) {
-        if (statement != bindings.end()) lost.push_back(k.name);
+      if (statement == entry.statements.end()) {
+        lost.push_back(k.name);
         continue;
       }
-      v.statement = std::move(*statement->second);
-      bindAlone(v.statement->pattern, k.name);
+      v.statement = std::move(*statement);
+      if (v.statement->kind == Kind::Assign)
+        declareWhatItAssigns(*v.statement, k.name);
+      else
+        bindAlone(v.statement->pattern, k.name);
       v.uses = k.uses;
     }
     values_.push_back(std::move(v));

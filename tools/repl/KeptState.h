@@ -1,6 +1,7 @@
 // What a session keeps between its entries: declarations as syntax trees, values as host tensors.
 #pragma once
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,15 +40,21 @@ class KeptState {
     std::vector<ast::StmtPtr*> origins_;  ///< where each statement came from; null for what was made here
   };
 
-  /// The kept values, and where the bytes of their tensors are.
-  std::vector<frontend::SessionValue> values() const;
+  /// Named devices, and which ones they are.
+  using Devices = std::map<std::string, std::string>;
+  /// Those that the entry declares otherwise: what is kept stays where it is.
+  Devices replacedDevices(const ast::File& entry) const;
+  /// The kept values, and where the bytes of their tensors are. Places of `replaced` are called by their devices.
+  std::vector<frontend::SessionValue> values(const Devices& replaced = {}) const;
   frontend::KeptStatements statements() const;
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed; `_` is the value that it showed. `results` are those of
-  /// `main`. Gives the names that are lost: of several functions that one pattern binds, all but the first.
+  /// `main`, `devices` the named ones of the entry. Gives the names that are lost: of functions that no statement gives
+  /// its value alone. Of several that one pattern binds the first is kept.
   [[nodiscard]] std::vector<std::string> commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-                                                const std::vector<KeptTensor>& results, SourceManager& sources);
+                                                const std::vector<KeptTensor>& results, Devices devices,
+                                                SourceManager& sources);
   /// Drops values that fit their declarations no longer.
   void drop(const std::vector<std::string>& names);
 
@@ -85,6 +92,7 @@ class KeptState {
   const Value* named(std::string_view name) const;
 
   std::vector<ast::StmtPtr> declarations_;
+  Devices devices_;            ///< of the last entry
   std::vector<Value> values_;  ///< in the order in which they were entered
 };
 

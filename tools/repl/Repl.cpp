@@ -218,7 +218,7 @@ frontend::Lowered Shell::lower(ast::File& entry) {
   std::vector<std::string> dropped;
   frontend::Lowered lowered;
   while (true) {
-    session_.options().values = state_.values();
+    session_.options().values = state_.values(state_.replacedDevices(entry));
     session_.options().kept = state_.statements();
     lowered = session_.lower(KeptState::Script(state_, entry).file());
     if (lowered.unfit.empty()) break;
@@ -280,6 +280,8 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     const ir::Type& t = end->operand(i)->type;
     results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device}, {}});
   }
+  KeptState::Devices devices;
+  for (const ir::DeviceDecl& d : m->devices) devices[d.name] = d.actual;
   if (!session_.settleMoves(*m)) return tool::Outcome::CompileError;
   const std::string transfers = tool::printTransfers(tool::listTransfers(*m), session_.sources());
   if (!session_.optimise(*m)) return tool::Outcome::CompileError;
@@ -327,13 +329,13 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   }
   lastTransfers_ = transfers;
   lastMemory_ = memory;
-  keep(entry, kept, results);
+  keep(entry, kept, results, std::move(devices));
   return tool::Outcome::Ok;
 }
 
 /// Takes over what an entry that ran has declared and computed.
 void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept,
-                 const std::vector<KeptTensor>& results) {
+                 const std::vector<KeptTensor>& results, KeptState::Devices devices) {
   const auto isBlock = [](const auto& s) {
     return s->kind == ast::Stmt::Kind::Test || s->kind == ast::Stmt::Kind::Bench;
   };
@@ -360,9 +362,11 @@ void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& k
     const frontend::Resolution names(script.file(), {}, state_.values(), state_.statements());
     ran_.add(session_.sources(), script.file(), last, names, functions);
   }
-  for (const std::string& name : state_.commit(std::move(entry), kept, results, session_.sources()))
+  for (const std::string& name : state_.commit(std::move(entry), kept, results, std::move(devices), session_.sources()))
     fail("`" + name +
-         "` is not kept: of the functions of one pattern only the first is; bind it by a `let` of its own");
+         "` is not kept: a function, or what holds one, is kept as the statement that gives it its value, `let " +
+         name + " = ...` or `" + name +
+         " = ...`, and sees what the entry ends with; of several in one pattern the first is");
 }
 
 /// Why the values of the entry live where they do, while its placed module is there.

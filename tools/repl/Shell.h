@@ -54,7 +54,8 @@ class Shell {
   tool::Outcome inspectPlaced(const frontend::Lowered& lowered, Mode mode);
   tool::Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
                           const std::vector<frontend::Lowered::Kept>& kept, Mode mode);
-  void keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept, const std::vector<KeptTensor>& results);
+  void keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept, const std::vector<KeptTensor>& results,
+            KeptState::Devices devices);
   void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
   std::optional<uint32_t> addEntry(std::string text) {
     return session_.addText("<entry " + std::to_string(++entries_) + ">", std::move(text));

@@ -102,7 +102,7 @@ class Walker {
     // An assertion that a call makes of its own, as `randint` does of its bounds.
     const ir::SourceText* text = r.cause == ir::Cause::Assert ? m_.texts->find(r.span) : nullptr;
     if (text && text->kind == ir::SourceText::Kind::Call && !text->name.empty()) r.why = "check of " + text->name;
-    r.copies = r.from != r.to;
+    r.copies = r.from != r.to && r.bytes > 0;
     r.inLoop = inLoop;
     // One op reached by several calls is one row.
     if (const auto [known, isNew] = index_.try_emplace(&op, rows_.size()); !isNew) {

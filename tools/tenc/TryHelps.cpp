@@ -65,6 +65,10 @@ class Trials {
     const bool shown = std::any_of(kept.begin(), kept.end(), [](const Help& h) { return !h.edits.empty(); });
     const auto isRefuted = [&](const Help& h) { return h.edits.empty() && h.copies && shown; };
     if (shown && !d.helps.empty() && !d.helps[0].edits.empty()) std::erase_if(kept, isRefuted);
+    // Cheaper than what is shown no longer.
+    constexpr std::string_view kCheaper = "cheaper: ";
+    if (!kept.empty() && std::ranges::all_of(kept, &Help::cheaper) && kept[0].text.starts_with(kCheaper))
+      kept[0].text.erase(0, kCheaper.size());
     return kept;
   }
 
