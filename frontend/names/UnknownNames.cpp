@@ -17,9 +17,11 @@
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/ListKinds.h"
+#include "frontend/habits/LocalNames.h"
 #include "frontend/habits/OptionalArguments.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/ScriptVariables.h"
 #include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/Translation.h"
@@ -269,17 +271,22 @@ bool changesOneOf(const ast::File& file, Span use, const std::set<std::string, s
 void UnknownNames::offerArguments(Diagnostics::Builder& d, const std::string& name, Span use) {
   context_.frame().undeclared.insert(name);
   std::string others;
+  std::vector<std::string> names{name};
   for (const auto& [other, at] : readWith(*context_.frame().unit, use, name)) {
     const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, other);
     if (context_.frame().undeclared.contains(other) || bindsOtherwise(context_, *variable, at)) continue;
     context_.frame().undeclared.insert(other);
     d.label(at, "of the script, too");
     others += ", `" + other + "`";
+    names.push_back(other);
   }
-  d.help((others.empty() ? "pass it as an argument" : "pass `" + name + "`" + others + " as arguments") +
-         (changesOneOf(*context_.frame().unit->file, use, context_.frame().undeclared) ? ", and give back what changes"
-                                                                                       : "") +
-         "; what a function may read is a `const` or a `param`");
+  const ast::Stmt* fn = statementAround(*context_.frame().unit->file, use, {ast::Stmt::Kind::Fn});
+  d.help(
+      (others.empty() ? "pass it as an argument" : "pass `" + name + "`" + others + " as arguments") +
+          (changesOneOf(*context_.frame().unit->file, use, context_.frame().undeclared) ? ", and give back what changes"
+                                                                                        : "") +
+          "; what a function may read is a `const` or a `param`",
+      fn ? handedOver(context_.sources, *context_.frame().unit, *fn, names) : std::vector<Edit>());
 }
 
 namespace {
@@ -408,7 +415,7 @@ void UnknownNames::offerTogether(Diagnostics::Builder& d, const ast::File& file,
   for (const ast::ExprPtr& e : s.target->args) {
     all = all && e && e->kind == ast::Expr::Kind::Name;
     if (!all) break;
-    const Binding* known = e->text == "_" ? nullptr : scopes_.named(e->text);
+    const Binding* known = e->text == "_" || isOfLambda(file, *e) ? nullptr : scopes_.named(e->text);
     if (!known) {  // one that waits for its own declaration would be hidden
       all = !isAssignedBefore(file, s, e->text);
       if (isAssignedBehind(file, s.span, e->text) && !changesOtherwise(file, ast::Name{e->text, e->span}))
