@@ -235,6 +235,10 @@ class StatementHelper : private SyntaxView {
     if (shifts)
       return as(at_ == T::LT ? Form::ShiftLeft : Form::ShiftRight,
                 ForeignOperators(pieces(), p_.reporter.text()).bits(span().begin));
+    const bool updates = (at_ == T::LE && prior(T::LT)) || (at_ == T::GE && prior(T::GT));  // `x <<= 2`
+    if (updates && span(*p_.before).end == span().begin)
+      return as(at_ == T::LE ? Form::ShiftLeft : Form::ShiftRight,
+                ForeignOperators(pieces(), p_.reporter.text()).bits(span(*p_.before).begin));
     if (at_ == T::BAR && p_.before && !startsStatement(p_.before) && !prior(T::PIPE))
       return as(Form::Either, ForeignOperators(pieces(), p_.reporter.text()).bits(span().begin));
     const bool in = at_ == T::IN && !starts(T::FOR);
