@@ -65,6 +65,32 @@ bool bindsFirst(const ast::Expr& lambda, const std::string& name) {
   return block && bindsFirst(*block, name);
 }
 
+bool isBoundAnew(const ast::File& file, const ast::Stmt& block, const std::string& name) {
+  const auto has = [&](const ast::Stmt& s) { return namesRead(s).contains(name) || boundBy(s).contains(name); };
+  for (const ast::Stmt* inner = &block; inner;) {
+    const StatementPlace at = placeIn(file, inner->span);
+    if (at.statement != inner || !at.among) return false;
+    bool before = true, named = false;
+    for (const ast::StmtPtr& s : *at.among) {
+      if (!s) return false;
+      if (s.get() == inner) {
+        before = false;
+      } else if (before) {
+        named = named || has(*s);
+      } else if (has(*s)) {
+        const bool reads = s->value && namesRead(*s->value).contains(name);
+        return !reads && (boundBy(*s).contains(name) || assignsWhole(*s, name));
+      }
+    }
+    const ast::Stmt* outer = at.outer;
+    if (!outer || outer->kind == StmtKind::Fn) return true;
+    const bool repeats = outer->kind == StmtKind::For || outer->kind == StmtKind::While;
+    if (repeats && (named || (outer->lo && namesRead(*outer->lo).contains(name)))) return false;
+    inner = outer;
+  }
+  return false;
+}
+
 std::optional<Edit> lambdaVariable(const SourceManager& sources, const ast::File& file, Span binding,
                                    const ast::Expr& target) {
   const ast::Block* block = lambdaBlock(file, target.span);

@@ -15,6 +15,9 @@ bool isOfLambda(const ast::File& file, const ast::Expr& target);
 bool bindsFirst(const ast::Block& block, const std::string& name);
 /// The same of a lambda, which may have no block.
 bool bindsFirst(const ast::Expr& lambda, const std::string& name);
+/// Whether what a block leaves in the name is never read: the next statement behind the block that has the name binds
+/// it, or assigns to it as a whole.
+bool isBoundAnew(const ast::File& file, const ast::Stmt& block, const std::string& name);
 /// `var x = x` in the lambda whose parameter is bound at `binding`, where the name at `target` is assigned as a whole,
 /// and everywhere else, too: an update would change the caller's array.
 std::optional<Edit> lambdaVariable(const SourceManager& sources, const ast::File& file, Span binding,

@@ -107,7 +107,9 @@ bool isRead(const Unit& unit, Span assigned, const std::string& name) {
 /// place; none where it is not.
 std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
   const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
-  if (!block || block->kind == ast::Stmt::Kind::Fn) return std::nullopt;
+  if (!block || block->kind == ast::Stmt::Kind::Fn || isBoundAnew(*unit.file, *block, name)) return std::nullopt;
+  const ast::Expr* lambda = expressionAround(*unit.file, assigned, ast::Expr::Kind::Lambda);
+  if (lambda && !holds(lambda->span, block->span)) return std::nullopt;
   std::optional<Span> first;
   TreeVisitor visitor;
   visitor.onExpression = [&](const ast::Expr& e) {
