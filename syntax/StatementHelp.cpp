@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "syntax/DictionaryHelp.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/SyntaxView.h"
 #include "syntax/Tokens.h"
@@ -253,7 +254,12 @@ class StatementHelper : private SyntaxView {
       if (brace && brace->getType() == T::LBRACE)
         return made(Form::NewStruct, {{position(span().begin, span(*next()).begin), ""}});
     }
-    if (at_ == T::COLON && prior(T::STRING) && back(2, T::LBRACE)) return dictionary();
+    if (at_ == T::COLON && prior(T::STRING) && (back(2, T::LBRACE) || back(2, T::NL))) {
+      if (auto h = back(2, T::LBRACE) ? dictionary() : std::nullopt) return h;
+      return dictionaryAsStruct(p_);
+    }
+    if (at_ == T::COLON && prior(T::NAME) && back(2, T::LBRACE) && !startsStatement(back(3)))
+      return dictionaryByKeys(p_);
     return std::nullopt;
   }
 

@@ -18,6 +18,7 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/AssignedProperty.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/FieldByKey.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/habits/LocalNames.h"
 #include "frontend/habits/Places.h"
@@ -382,7 +383,8 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
     return a;
   }
   if (!now.is(Val::Kind::Tensor)) {
-    context_.error(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    auto d = context_.error(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    if (const auto field = fieldByKey(now, access)) d.help(field->text, field->edits);
     return std::nullopt;
   }
   a.index = indexing_.readIndex(now, access);

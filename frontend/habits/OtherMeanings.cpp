@@ -225,7 +225,7 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
     if (!isNamed(*s.target->args[0], name.text)) return;
     const auto& all = s.target->subscripts;
     const auto isDistinct = [&](const ast::Expr& index) {
-      if (isNumber && isNumber(index)) return true;
+      if (index.kind == ExprKind::String || (isNumber && isNumber(index))) return true;  // a key
       NameSet seen;
       return areDistinct(file, index, seen);
     };
