@@ -25,6 +25,7 @@
 #include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/names/BehindBlocks.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Library.h"
 #include "frontend/names/Scan.h"
@@ -101,25 +102,6 @@ bool isRead(const Unit& unit, Span assigned, const std::string& name) {
   };
   visitAround(*unit.file, assigned, visitor);
   return found;
-}
-
-/// Where a name that is assigned first in a block is used behind that block, where nothing else declares it: the first
-/// place; none where it is not.
-std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
-  const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
-  if (!block || block->kind == ast::Stmt::Kind::Fn || isBoundAnew(*unit.file, *block, name)) return std::nullopt;
-  const ast::Expr* lambda = expressionAround(*unit.file, assigned, ast::Expr::Kind::Lambda);
-  if (lambda && !holds(lambda->span, block->span)) return std::nullopt;
-  std::optional<Span> first;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    const bool reads = e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
-                       !unit.resolution->definition(e.span);
-    if (reads && (!first || e.span.begin < first->begin)) first = e.span;
-    return true;
-  };
-  visitAround(*unit.file, assigned, visitor);
-  return first;
 }
 
 /// The parameter whose default the name is; null for none.
@@ -226,6 +208,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
       d.note(variable->pattern.span, "it is bound only later, here");
+      if (ended != context_.frame().ended.end()) offerBefore(d, std::string(name), span);
       return d;
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
@@ -290,25 +273,6 @@ void UnknownNames::offerArguments(Diagnostics::Builder& d, const std::string& na
           "; what a function may read is a `const` or a `param`",
       fn ? handedOver(context_.sources, *context_.frame().unit, *fn, names) : std::vector<Edit>());
 }
-
-namespace {
-/// The outermost block around a statement that a use behind it does not stand in; the statement itself for none.
-const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use) {
-  const ast::Stmt* block = &statement;
-  for (const ast::Stmt* outer = block; outer && !holds(outer->span, use); outer = placeIn(file, outer->span).outer)
-    block = outer;
-  return block;
-}
-
-/// How many statements of a block, and of those in it, bind the name.
-size_t timesBound(const ast::Stmt& block, const std::string& name) {
-  size_t times = 0;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) { times += boundBy(s).contains(name) ? 1 : 0; };
-  visitor.visit(block);
-  return times;
-}
-}  // namespace
 
 namespace {
 /// Whether a block binds the name anew, or assigns or changes what it holds.
@@ -455,6 +419,10 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
       const ast::Stmt* block = blockBefore(*file, *assigns, *use);
       const std::string line = "var " + name + " = " + startOf(*type);
       d.help(help + "`", {syntax::lineBefore(context_.sources, block->span, line)});
+    } else if (!type && assigns && timesAssigned(*blockBefore(*file, *assigns, *use), name) == 1 &&
+               !otherMeaning(*file, ast::Name{name, span}, pythonFlow(context_, *file))) {
+      // Behind the block the name is unknown still, and there its type is known.
+      d.help(help + " = ...`", {{Span{span.file, span.begin, span.begin}, "let "}});
     } else {
       d.help(help + " = ...`");
     }
