@@ -15,6 +15,7 @@
 #include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/ListKinds.h"
 #include "frontend/habits/LocalNames.h"
@@ -160,9 +161,12 @@ std::vector<std::pair<std::string, Span>> readWith(const Unit& unit, Span use, c
 /// Whether a place is among the axes that `vmap` maps arguments over.
 bool isMappedAxis(const ast::File& file, Span place) {
   const ast::Expr* call = expressionAround(file, place, [&](const ast::Expr& e) {
-    return e.kind == ast::Expr::Kind::Call && std::ranges::any_of(e.arguments, [&](const ast::Argument& a) {
-             return a.name && a.name->text == "in_axes" && a.value && holds(a.value->span, place);
-           });
+    if (e.kind != ast::Expr::Kind::Call) return false;
+    const bool maps = e.args[0]->text == "vmap";
+    return std::ranges::any_of(e.arguments, [&](const ast::Argument& a) {
+      const bool axes = a.name ? a.name->text == "in_axes" : maps && &a != &e.arguments[0];
+      return axes && a.value && holds(a.value->span, place);
+    });
   });
   return call != nullptr;
 }
@@ -231,7 +235,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
     d.help(extreme->text, extreme->edits);
   } else if (known && !call && !known->asDType.empty()) {
-    d.help(std::string(known->help), {{span, std::string(known->asDType)}});
+    // The floats of JAX are f32, unless it is told otherwise.
+    const bool narrow = known->asDType == "f64" && file && isGivenToJax(*file, span);
+    d.help(std::string(known->help), {{span, narrow ? "f32" : std::string(known->asDType)}});
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
   } else if ((!call || !habits_.offerRewrite(d, *call)) &&
