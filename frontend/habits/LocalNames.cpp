@@ -65,6 +65,14 @@ bool bindsFirst(const ast::Expr& lambda, const std::string& name) {
   return block && bindsFirst(*block, name);
 }
 
+namespace {
+/// Whether each trip of a loop binds the name before anything reads it.
+bool bindsInTrips(const ast::Stmt& s, const std::string& name) {
+  const bool reads = s.lo && namesRead(*s.lo).contains(name);
+  return (s.kind == StmtKind::For || s.kind == StmtKind::While) && !reads && bindsFirst(s.body, name);
+}
+}  // namespace
+
 bool isBoundAnew(const ast::File& file, const ast::Stmt& block, const std::string& name) {
   const auto has = [&](const ast::Stmt& s) { return namesRead(s).contains(name) || boundBy(s).contains(name); };
   for (const ast::Stmt* inner = &block; inner;) {
@@ -77,7 +85,7 @@ bool isBoundAnew(const ast::File& file, const ast::Stmt& block, const std::strin
         before = false;
       } else if (before) {
         named = named || has(*s);
-      } else if (has(*s)) {
+      } else if (has(*s) && !bindsInTrips(*s, name)) {
         const bool reads = s->value && namesRead(*s->value).contains(name);
         return !reads && (boundBy(*s).contains(name) || assignsWhole(*s, name));
       }
