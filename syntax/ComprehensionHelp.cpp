@@ -33,7 +33,7 @@ class Comprehension : private SyntaxView {
     for (int depth = 0; back(n); ++n) {
       const size_t type = back(n)->getType();
       if (depth == 0 && (type == T::LBRACK || type == T::LPAREN || type == T::NL)) break;
-      depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
+      depth += closes(*back(n)) ? 1 : opens(*back(n)) ? -1 : 0;
     }
     const bool argument = back(n, T::LPAREN) && back(n + 1, T::NAME);  // `sum(e for x in xs)`
     if (!end || !(back(n, T::LBRACK) || argument)) return words(Form::Comprehension);

@@ -92,8 +92,8 @@ class Dictionaries : private SyntaxView {
     for (size_t i = colon + 1; i < loop; ++i) {
       const bool isKey = typeOf(i) == T::NAME && textOf(i) == key && typeOf(i - 1) != T::DOT;
       if (isKey) return std::nullopt;
-      const bool byKey = typeOf(i) == T::NAME && typeOf(i - 1) != T::DOT && typeOf(i + 1) == T::LBRACK &&
-                         textOf(i + 2) == key && typeOf(i + 3) == T::RBRACK;
+      const bool byKey = typeOf(i) == T::NAME && typeOf(i - 1) != T::DOT && isBracket(i + 1) && textOf(i + 2) == key &&
+                         typeOf(i + 3) == T::RBRACK;
       if (!byKey) continue;
       const std::string tree = textOf(i);
       size_t k = 0;
@@ -127,6 +127,7 @@ class Dictionaries : private SyntaxView {
     std::vector<size_t> places{};  ///< the tokens of the keys
   };
   size_t typeOf(size_t i) const { return i < tokens_.size() ? tokens_.get(i)->getType() : static_cast<size_t>(T::EOF); }
+  bool isBracket(size_t i) const { return typeOf(i) == T::LBRACK || typeOf(i) == T::AT_LBRACK; }
   std::string textOf(size_t i) const { return i < tokens_.size() ? tokens_.get(i)->getText() : ""; }
 
   /// The dictionary whose brace that token is; nothing for other braces and other keys.
@@ -180,7 +181,7 @@ class Dictionaries : private SyntaxView {
   bool isBoundToOne(const std::string& name) const {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       if (typeOf(i) != T::NAME || textOf(i) != name) continue;
-      const bool byKey = typeOf(i + 1) == T::LBRACK && typeOf(i + 2) == T::STRING;
+      const bool byKey = isBracket(i + 1) && typeOf(i + 2) == T::STRING;
       const bool isBound = typeOf(i + 1) == T::ASSIGN && typeOf(i + 2) == T::LBRACE;
       if (byKey || isBound) return true;
     }

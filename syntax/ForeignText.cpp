@@ -189,7 +189,7 @@ bool TokenFilter::takeFormatCall(const antlr4::Token& string) {
       from = i + 1;
     }
     if (depth == 0 && t == T::RPAREN) break;
-    depth += t == T::LPAREN || t == T::LBRACK || t == T::LBRACE ? 1 : 0;
+    depth += t == T::LPAREN || t == T::LBRACK || t == T::AT_LBRACK || t == T::LBRACE ? 1 : 0;
     depth -= t == T::RPAREN || t == T::RBRACK || t == T::RBRACE ? 1 : 0;
   }
   if (i >= tokens_.size()) return false;

@@ -228,7 +228,7 @@ class Helper : private SyntaxView {
       if (!t || t->getTokenIndex() <= assign->getTokenIndex()) continue;
       const size_t type = t->getType();
       if (type == antlr4::Token::EOF || (depth == 0 && (type == T::NL || type == T::SEMI))) break;
-      depth += type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      depth += opens(type);
       depth -= type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
       several = several || (type == T::COMMA && depth == 0);
       if (!first) first = t;
