@@ -141,6 +141,21 @@ bool AstBuilder::fillStatement(Stmt& s, Rule* ctx) {
   }
 }
 
+namespace {
+/// The head of a function as a lambda that has its name; nothing where a lambda cannot say what the function does.
+std::vector<Edit> asLambda(const Stmt& fn) {
+  const Span body = fn.bodyIsExpr && fn.value ? fn.value->span : fn.body.span;
+  if (!fn.annotations.empty() || !fn.generics.empty() || fn.type || !body.valid() || body.begin <= fn.span.begin)
+    return {};
+  std::string names;
+  for (const ast::FnParam& p : fn.params) {
+    if (p.isStatic || p.type || p.otherwise) return {};
+    names += (names.empty() ? "" : ", ") + p.name.text;
+  }
+  return {{Span{fn.span.file, fn.span.begin, body.begin}, "let " + fn.name.text + " = |" + names + "| "}};
+}
+}  // namespace
+
 /// E0108: a statement that may not stand where it stands, and annotations before what takes none.
 void AstBuilder::checkPlace(Stmt& s) {
   using Kind = Stmt::Kind;
@@ -160,7 +175,7 @@ void AstBuilder::checkPlace(Stmt& s) {
       if (!allowed_.block) return;
       r_.report(Code::E0108, s.name.span, "a function is declared at the top level only")
           .label("declared inside a block")
-          .help("bind a lambda instead: `let f = |x| x + 1`");
+          .help("bind a lambda instead: `let f = |x| x + 1`", asLambda(s));
       s.kind = Kind::Error;
       return;
     case Kind::Break:

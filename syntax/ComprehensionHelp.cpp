@@ -33,7 +33,7 @@ class Comprehension : private SyntaxView {
     for (int depth = 0; back(n); ++n) {
       const size_t type = back(n)->getType();
       if (depth == 0 && (type == T::LBRACK || type == T::LPAREN || type == T::NL)) break;
-      depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
+      depth += closes(*back(n)) ? 1 : opens(*back(n)) ? -1 : 0;
     }
     const bool argument = back(n, T::LPAREN) && back(n + 1, T::NAME);  // `sum(e for x in xs)`
     if (!end || !(back(n, T::LBRACK) || argument)) return words(Form::Comprehension);
@@ -65,6 +65,7 @@ class Comprehension : private SyntaxView {
     const size_t word = body.find_first_not_of(kWord);
     const bool capital = std::isupper(static_cast<unsigned char>(body.front())) != 0;
     const bool layers = body.starts_with("nn.") || (capital && word != std::string::npos && body[word] == '(');
+    if (const std::string table = count.empty() ? "" : tableOf(count, names, body); !table.empty()) return made(table);
     if (!count.empty())
       return made(layers ? "list(" + count + ", " + lambda + ")" : "tabulate([" + count + "], " + lambda + ")");
     if (layers) return words(Form::Comprehension);
@@ -76,6 +77,30 @@ class Comprehension : private SyntaxView {
   }
 
  private:
+  /// Rows that are counted, too, `tabulate([n], |j| e)`, as a table of both dims; empty for other rows.
+  static std::string tableOf(const std::string& count, const std::string& name, const std::string& body) {
+    constexpr std::string_view kHead = "tabulate([", kNames = "], |";
+    const size_t names = body.find(kNames),
+                 behind = names == body.npos ? names : body.find("| ", names + kNames.size());
+    if (!body.starts_with(kHead) || behind == body.npos || body.find(']') != names) return "";
+    int depth = 0;  // nothing stands behind the call
+    for (size_t i = 0; i < body.size(); ++i) {
+      depth += body[i] == '(' ? 1 : body[i] == ')' ? -1 : 0;
+      if (depth == 0 && body[i] == ')' && i + 1 < body.size()) return "";
+    }
+    const std::string dims = body.substr(kHead.size(), names - kHead.size());
+    const std::string inner = body.substr(names + kNames.size(), behind - names - kNames.size());
+    const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    for (size_t at = dims.find(name); at != dims.npos; at = dims.find(name, at + 1)) {
+      const bool word =
+          (at == 0 || !isPart(dims[at - 1])) && (at + name.size() == dims.size() || !isPart(dims[at + name.size()]));
+      if (word) return "";  // rows of unlike lengths
+    }
+    if (inner == name) return "";
+    const std::string outer = name == "_" ? "i_" : name, own = inner == "_" ? "j_" : inner;
+    return "tabulate([" + count + ", " + dims + "], |" + outer + ", " + own + "| " + body.substr(behind + 2);
+  }
+
   /// `[e for x in xs for y in ys]`: the parts of all rows, one behind the other.
   Help nested(const std::string& names, const std::string& body, const std::string& over, size_t n, bool argument,
               const Token* inner) const {

@@ -15,7 +15,7 @@ constexpr std::string_view kLibraries[] = {
     "tqdm",      "copy",      "abc",         "enum",        "logging",     "warnings", "contextlib", "operator",
     "optax",     "einops",    "pandas",      "csv",         "json",        "pickle",   "pathlib",    "glob",
     "argparse",  "sklearn",   "torchvision", "seaborn",     "datetime",    "re",       "string",     "statistics",
-    "h5py",      "unittest",  "tensorflow",  "keras",       "flax",        "PIL",      "cv2"};
+    "h5py",      "unittest",  "tensorflow",  "keras",       "flax",        "PIL",      "cv2",        "numba"};
 
 struct Module {
   std::string_view path, here;

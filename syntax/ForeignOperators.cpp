@@ -257,12 +257,40 @@ ForeignOperators::Written ForeignOperators::expression(Range r) const {
     if (b.level <= binds) b.text = inParentheses(b.text);
     return {a.text + word + b.text, binds};
   }
-  const char* name = own == kBoth                ? "bitwise_and("
-                     : own == kEither            ? "bitwise_or("
-                     : own == kApart             ? "bitwise_xor("
-                     : pieces_[at].type == T::LT ? "bitwise_left_shift("
-                                                 : "bitwise_right_shift(";
-  return {name + a.text + ", " + b.text + ")", kOperand};
+  return {bitsName(at) + ("(" + a.text) + ", " + b.text + ")", kOperand};
+}
+
+/// The function that an operator of bits is.
+std::string ForeignOperators::bitsName(size_t i) const {
+  const int own = level(i);
+  if (own == kBoth) return "bitwise_and";
+  if (own == kEither) return "bitwise_or";
+  if (own == kApart) return "bitwise_xor";
+  return pieces_[i].type == T::LT ? "bitwise_left_shift" : "bitwise_right_shift";
+}
+
+/// `x ^= a`, by the index of the operator's first piece.
+std::optional<Rewrite> ForeignOperators::update(size_t i) const {
+  const auto follows = [&](size_t n, size_t type) {
+    return n + 1 < pieces_.size() && pieces_[n + 1].type == type && pieces_[n].end == pieces_[n + 1].begin;
+  };
+  const bool shifts =
+      (pieces_[i].type == T::LT && follows(i, T::LE)) || (pieces_[i].type == T::GT && follows(i, T::GE));
+  if (!shifts && !(level(i) >= kEither && level(i) <= kBoth && follows(i, T::ASSIGN))) return std::nullopt;
+  const Range target{around(i, kStop).first, i}, value{i + 2, i + 2 < pieces_.size() ? around(i + 2, kStop).last : i};
+  const auto isPath = [&](Range r) {
+    for (size_t n = r.first; n < r.last; ++n)
+      if (pieces_[n].type == T::LPAREN || pieces_[n].type == T::LBRACE) return false;
+    return r.first < r.last && pieces_[r.first].type == T::NAME;
+  };
+  const bool ends = value.last == pieces_.size() || closes(value.last) || pieces_[value.last].type == T::NL ||
+                    pieces_[value.last].type == T::SEMI;
+  if (!isPath(target) || !ends || value.first >= value.last || value.last - target.first >= kMostPieces ||
+      pieces_[value.first].type == T::LBRACE)
+    return std::nullopt;
+  const std::string x = source(target);
+  return Rewrite{pieces_[target.first].begin, pieces_[value.last - 1].end,
+                 x + " = " + bitsName(i) + "(" + x + ", " + expression(value).text + ")"};
 }
 
 /// What stands between brackets: expressions, and what keeps them apart.
@@ -298,6 +326,7 @@ bool ForeignOperators::joinsComparisons(size_t offset) const {
 std::optional<Rewrite> ForeignOperators::bits(size_t offset) const {
   const std::optional<size_t> i = find(offset);
   if (!i) return std::nullopt;
+  if (const auto updated = update(*i)) return updated;
   const Range r = around(*i, kCompare);
   if (r.last - r.first >= kMostPieces) return std::nullopt;
   if (joinsComparisons(offset)) return std::nullopt;

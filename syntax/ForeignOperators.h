@@ -1,5 +1,5 @@
-// Operators that other languages have and TL does not, `a & b`, `~a`, `a << 2`, `x in xs`, `c ? a : b`, written as TL
-// writes them. They bind here as in Python, whose comparisons are looser than `&`.
+// Operators that other languages have and TL does not, `a & b`, `~a`, `a << 2`, `a ^= b`, `x in xs`, `c ? a : b`,
+// written as TL writes them. They bind here as in Python, whose comparisons are looser than `&`.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -57,6 +57,8 @@ class ForeignOperators {
   bool isWhole(Range r) const;
   Written expression(Range r) const;
   std::string content(Range r) const;
+  std::string bitsName(size_t i) const;
+  std::optional<Rewrite> update(size_t i) const;
 
   std::vector<Piece> pieces_;
   std::string_view text_;

@@ -189,7 +189,7 @@ bool TokenFilter::takeFormatCall(const antlr4::Token& string) {
       from = i + 1;
     }
     if (depth == 0 && t == T::RPAREN) break;
-    depth += t == T::LPAREN || t == T::LBRACK || t == T::LBRACE ? 1 : 0;
+    depth += t == T::LPAREN || t == T::LBRACK || t == T::AT_LBRACK || t == T::LBRACE ? 1 : 0;
     depth -= t == T::RPAREN || t == T::RBRACK || t == T::RBRACE ? 1 : 0;
   }
   if (i >= tokens_.size()) return false;
@@ -213,7 +213,13 @@ bool TokenFilter::takeForeignMark(const antlr4::Token& at) {
   if (names == 0 || typeAt(i) != T::LPAREN || tokens_[i - 1]->getStopIndex() + 1 != tokens_[i]->getStartIndex() ||
       typeAt(i + 1) == T::RPAREN)
     return false;
-  const Familiar* known = familiarName(tokens_[next_]->getText());
+  // `@partial(jax.jit, static_argnums=0)`
+  size_t inner = i + 1;
+  while (typeAt(inner) == T::NAME || typeAt(inner) == T::DOT) ++inner;
+  const bool compiles = tokens_[i - 1]->getText() == "partial" && inner > i + 1 && typeAt(inner) == T::COMMA &&
+                        tokens_[inner - 1]->getText() == "jit";
+  const Familiar* known = familiarName(compiles ? "jit" : tokens_[next_]->getText());
+  if (compiles) names = 1;
   if (!known || (names > 1 ? !known->prefix : known->help.empty())) return false;
   const size_t opens = tokens_[i]->getStartIndex();
   int depth = 0;

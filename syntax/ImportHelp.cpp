@@ -170,7 +170,9 @@ class ImportHelper : private WordView {
       ssize_t comma = 0, m = n + 1;
       bool known = true;
       for (int depth = 0; behindWord(m); ++m) {
-        depth += is(m, T::LPAREN) || is(m, T::LBRACK) ? 1 : is(m, T::RPAREN) || is(m, T::RBRACK) ? -1 : 0;
+        depth += is(m, T::LPAREN) || is(m, T::LBRACK) || is(m, T::AT_LBRACK) ? 1
+                 : is(m, T::RPAREN) || is(m, T::RBRACK)                      ? -1
+                                                                             : 0;
         if (depth == 0) break;
         if (depth == 1 && is(m, T::COMMA)) known = known && comma == 0, comma = m;
         known = known && !(depth == 1 && is(m, T::FOR));
@@ -338,7 +340,7 @@ class ImportHelper : private WordView {
 
    private:
     bool is(ssize_t n, size_t type) const { return view_.is(n, type); }
-    bool opens(ssize_t n) const { return is(n, T::LPAREN) || is(n, T::LBRACK); }
+    bool opens(ssize_t n) const { return is(n, T::LPAREN) || is(n, T::LBRACK) || is(n, T::AT_LBRACK); }
     bool closes(ssize_t n) const { return is(n, T::RPAREN) || is(n, T::RBRACK); }
 
     void add(ssize_t n) {

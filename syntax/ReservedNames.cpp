@@ -37,10 +37,12 @@ class ReservedName : private SyntaxView {
  private:
   /// Whether the grammar has the word itself at this token, or a member of that name.
   static bool isOwnUse(const Token& t, const Token* before, const Token* behind) {
+    if (t.getType() == T::FN && behind && behind->getType() == T::NAME) return true;  // a declaration
     if (!before || !behind || before->getType() == T::DOT) return before != nullptr && behind != nullptr;
     const bool opens = before->getType() == T::LBRACK || before->getType() == T::COMMA;
     const bool closes = behind->getType() == T::RBRACK || behind->getType() == T::COMMA;
     if (t.getType() == T::NEW && opens && closes) return true;
+    if (t.getType() == T::FN && before->getType() == T::COLON) return true;  // the kind
     return behind->getType() == T::NAME || behind->getType() == T::STRING || behind->getType() == T::DEVICE_LIT;
   }
 
@@ -50,8 +52,8 @@ class ReservedName : private SyntaxView {
 }  // namespace
 
 bool isNameElsewhere(const antlr4::Token& word) {
-  static constexpr std::array<std::string_view, 11> kWords = {"state", "type",   "by",     "test", "bench", "param",
-                                                              "const", "static", "device", "new",  "var"};
+  static constexpr std::array<std::string_view, 12> kWords = {"state", "type",   "by",     "test", "bench", "param",
+                                                              "const", "static", "device", "new",  "var",   "fn"};
   return std::find(kWords.begin(), kWords.end(), word.getText()) != kWords.end();
 }
 

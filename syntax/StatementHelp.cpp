@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "syntax/DictionaryHelp.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/SyntaxView.h"
 #include "syntax/Tokens.h"
@@ -235,6 +236,10 @@ class StatementHelper : private SyntaxView {
     if (shifts)
       return as(at_ == T::LT ? Form::ShiftLeft : Form::ShiftRight,
                 ForeignOperators(pieces(), p_.reporter.text()).bits(span().begin));
+    const bool updates = (at_ == T::LE && prior(T::LT)) || (at_ == T::GE && prior(T::GT));  // `x <<= 2`
+    if (updates && span(*p_.before).end == span().begin)
+      return as(at_ == T::LE ? Form::ShiftLeft : Form::ShiftRight,
+                ForeignOperators(pieces(), p_.reporter.text()).bits(span(*p_.before).begin));
     if (at_ == T::BAR && p_.before && !startsStatement(p_.before) && !prior(T::PIPE)) {
       const ForeignOperators operators(pieces(), p_.reporter.text());
       if (operators.joinsComparisons(span().begin)) return made(Form::EitherCompared, {});
@@ -252,7 +257,12 @@ class StatementHelper : private SyntaxView {
       if (brace && brace->getType() == T::LBRACE)
         return made(Form::NewStruct, {{position(span().begin, span(*next()).begin), ""}});
     }
-    if (at_ == T::COLON && prior(T::STRING) && back(2, T::LBRACE)) return dictionary();
+    if (at_ == T::COLON && prior(T::STRING) && (back(2, T::LBRACE) || back(2, T::NL))) {
+      if (auto h = back(2, T::LBRACE) ? dictionary() : std::nullopt) return h;
+      return dictionaryAsStruct(p_);
+    }
+    if (at_ == T::COLON && prior(T::NAME) && back(2, T::LBRACE) && !startsStatement(back(3)))
+      return dictionaryByKeys(p_);
     return std::nullopt;
   }
 

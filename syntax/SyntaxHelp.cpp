@@ -61,8 +61,11 @@ class Helper : private SyntaxView {
       // `a if c else b if d else e`: the rest is a choice of its own.
       end = outside(n + 1, [](size_t type) { return type == T::COMMA || type == T::FOR; });
     }
-    if (end && (end->getType() == T::FOR || end->getType() == T::ELSE)) return say(Form::Choice);
-    const size_t begin = operandBegin(), stop = end ? span(*end).begin : p_.reporter.text().size();
+    const size_t begin = operandBegin();
+    const bool isElement =
+        begin > 0 && std::string_view("[(").find(p_.reporter.text()[begin - 1]) != std::string_view::npos;
+    if (end && ((end->getType() == T::FOR && !isElement) || end->getType() == T::ELSE)) return say(Form::Choice);
+    const size_t stop = end ? span(*end).begin : p_.reporter.text().size();
     const std::string a = between(begin, span().begin), b = between(span(*otherwise).end, stop);
     const std::string c = between(span().end, span(*otherwise).begin);
     const size_t first = p_.reporter.text().find(a, begin);
@@ -225,7 +228,7 @@ class Helper : private SyntaxView {
       if (!t || t->getTokenIndex() <= assign->getTokenIndex()) continue;
       const size_t type = t->getType();
       if (type == antlr4::Token::EOF || (depth == 0 && (type == T::NL || type == T::SEMI))) break;
-      depth += type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      depth += opens(type);
       depth -= type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
       several = several || (type == T::COMMA && depth == 0);
       if (!first) first = t;

@@ -49,9 +49,10 @@ class SyntaxView {
     return !ahead(n) || place(*ahead(n)).line > place(p_.at).line;
   }
 
-  static bool opens(const Token& t) {
-    return t.getType() == T::LPAREN || t.getType() == T::LBRACK || t.getType() == T::LBRACE;
+  static bool opens(size_t type) {
+    return type == T::LPAREN || type == T::LBRACK || type == T::AT_LBRACK || type == T::LBRACE;
   }
+  static bool opens(const Token& t) { return opens(t.getType()); }
   static bool closes(const Token& t) {
     return t.getType() == T::RPAREN || t.getType() == T::RBRACK || t.getType() == T::RBRACE;
   }
@@ -114,10 +115,9 @@ class SyntaxView {
   const Token* outside(ssize_t n, const Ends& ends) const {
     for (int depth = 0; const Token* t = ahead(n); ++n) {
       const size_t type = t->getType();
-      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
       const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE || type == T::HOLE_CLOSE;
       if (depth == 0 && (closes || type == T::NL || ends(type))) return t;
-      depth += opens ? 1 : closes ? -1 : 0;
+      depth += opens(type) ? 1 : closes ? -1 : 0;
     }
     return nullptr;
   }
@@ -127,13 +127,12 @@ class SyntaxView {
     int depth = 0;
     for (size_t n = 1; const Token* t = back(n); ++n) {
       const size_t type = t->getType();
-      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
       const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
-      const bool ends = opens || type == T::NL || type == T::COMMA || type == T::ASSIGN || type == T::COLON ||
+      const bool ends = opens(type) || type == T::NL || type == T::COMMA || type == T::ASSIGN || type == T::COLON ||
                         type == T::RETURN || type == T::BAR || type == T::ADD_EQ || type == T::SUB_EQ ||
                         type == T::MUL_EQ || type == T::DIV_EQ || type == T::HOLE_OPEN;
       if (depth == 0 && ends) return span(*t).end;
-      depth += closes ? 1 : opens ? -1 : 0;
+      depth += closes ? 1 : opens(type) ? -1 : 0;
     }
     return 0;
   }

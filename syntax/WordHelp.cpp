@@ -160,7 +160,7 @@ class WordHelper : private WordView {
     return marks;
   }
   int bracket(ssize_t n) const {
-    if (is(n, T::LPAREN) || is(n, T::LBRACK) || is(n, T::LBRACE)) return 1;
+    if (behindWord(n) && opens(*behindWord(n))) return 1;
     return is(n, T::RPAREN) || is(n, T::RBRACK) || is(n, T::RBRACE) ? -1 : 0;
   }
 

@@ -11,7 +11,9 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Signature.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/Places.h"
 #include "frontend/habits/ValueGradient.h"
+#include "frontend/names/Frame.h"
 #include "frontend/names/Suggest.h"
 #include "syntax/Familiar.h"
 
@@ -80,7 +82,12 @@ class Binder {
       if (p.optional || bound_.has(p.name)) continue;
       wrong(call_.span, quoted() + " is missing its argument `" + std::string(p.name) + "`",
             [&](Diagnostics::Builder& d) {
-              if (call_.args.size() == 1) misused(d, Misuse::OnlyOne);
+              if (call_.args.size() != 1) return;
+              const auto itself = ofItself(call_.args[0]);
+              if (itself.empty())
+                misused(d, Misuse::OnlyOne);
+              else
+                d.help("a tuple is one already", itself);
             });
     }
     bound_.ok = ok_ && !poison_;
@@ -138,6 +145,9 @@ class Binder {
             if (first.is(Kind::Tensor) && takesFunction())
               if (auto made = valueGradient(context_, call_.span, call_.args[0].span, a.span))
                 return void(d.help(std::move(*made)));
+            if (name_ == "vmap" && areAxes(a))
+              return void(d.help("write its name",
+                                 {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}}));
             if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree() || a.value.is(Kind::Float)) {
               if (misused(d, Misuse::UnnamedValue, takenBehind(a))) return;
             }
@@ -155,12 +165,42 @@ class Binder {
     return name_ == kOfFunctions[0] || name_ == kOfFunctions[1] || name_ == kOfFunctions[2];
   }
 
+  /// `tuple(x.shape)` of what is a tuple, or a list, by itself.
+  std::vector<Edit> ofItself(const CallArg& a) const {
+    const bool isTuple = a.value.is(Kind::Tuple) || a.value.is(Kind::List) || a.value.is(Kind::Pack);
+    const ast::File* file = fileOf(context_);
+    const ast::Expr* e = file && isTuple && name_ == "tuple" ? expressionAt(*file, a.span) : nullptr;
+    return e && a.name.empty() ? std::vector<Edit>{{call_.span, asOperand(context_.sources, *e)}} : std::vector<Edit>{};
+  }
+
+  /// Whether axes are written there, as JAX has them: `(None, 0)`.
+  bool areAxes(const CallArg& a) const {
+    const ast::File* file = fileOf(context_);
+    const ast::Expr* e = file ? expressionAt(*file, a.span) : nullptr;
+    const auto isAxis = [](const ast::Expr& x) {
+      return x.kind == ast::Expr::Kind::Int || (x.kind == ast::Expr::Kind::Name && x.text == "None");
+    };
+    const bool several = e && e->kind == ast::Expr::Kind::Tuple && !e->args.empty();
+    return several ? std::ranges::all_of(e->args, [&](const ast::ExprPtr& x) { return x && isAxis(*x); })
+                   : e && isAxis(*e);
+  }
+
   /// `grad(f, x)` as `grad(f)(x)`: what takes one function gives one that takes the rest.
   std::vector<Edit> takenBehind(const CallArg& a) const {
     const CallArg& f = call_.args[0];
-    if (!takesFunction() || f.value.is(Kind::Tensor) || call_.args.size() < 2 || &a != &call_.args[1] ||
-        f.span.begin < call_.callee.end)
+    if ((!takesFunction() && name_ != "jvp") || f.value.is(Kind::Tensor) || call_.args.size() < 2 ||
+        &a != &call_.args[1] || f.span.begin < call_.callee.end)
       return {};
+    if (name_ == "jvp") {  // `jvp(f, (x,), (d,))`
+      const ast::File* file = fileOf(context_);
+      std::string given;
+      for (size_t i = 1; i < call_.args.size(); ++i) {
+        const ast::Expr* e = file ? expressionAt(*file, call_.args[i].span) : nullptr;
+        if (call_.args.size() != 3 || !e || e->kind != ast::Expr::Kind::Tuple || e->args.size() != 1) return {};
+        given += (i > 1 ? ", " : "") + std::string(context_.sources.text(e->args[0]->span));
+      }
+      return {{Span{a.span.file, f.span.end, call_.span.end}, ")(" + given + ")"}};
+    }
     return {{Span{a.span.file, f.span.end, a.span.begin}, ")("}};
   }
 

@@ -18,7 +18,9 @@
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/AssignedProperty.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/FieldByKey.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/LocalNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/TakenApart.h"
 #include "frontend/names/Frame.h"
@@ -207,15 +209,16 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
           unknownNames_.unknownName(found->text, found->span, {.assigned = found == &target && plain, .type = type}));
     }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
-    if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, found->text))
+    const bool builtIn = isBuiltIn(*found), isWhole = found == &target && plain;
+    const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, found->text);
+    if (variable && !(builtIn && isWhole))
       return context_
           .error(Code::E0107, found->span,
                  "functions do not see the variables of the script, such as `" + found->text + "`")
           .note(variable->pattern.span, "bound by the script here")
           .help("take it as an argument, and give the new value back: `" + found->text + " = f(" + found->text + ")`");
     auto d = notVariable(*found);
-    const bool builtIn = isBuiltIn(*found);
-    if (builtIn && found == &target && plain) {
+    if (builtIn && isWhole) {
       unknownNames_.offerBinding(d, found->text, found->span);
       context_.frame().undeclared.emplace(found->text);
     }
@@ -245,6 +248,8 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
                asWritten(*binding, found->text) + "`, give it back, and assign it where the function is called");
       else
         d.help("bind it as a variable: `var " + found->text + " = " + asWritten(*binding, found->text) + "`");
+    } else if (const ast::File* file = fileOf(context_); plain && file && isOfLambda(*file, *found)) {
+      unknownNames_.offerBinding(d, found->text, found->span);
     } else {
       d.help("give the new value back, and assign it where `" + found->text + "` is bound");
     }
@@ -319,6 +324,13 @@ std::optional<Help> Assignments::loopVariable(const Binding& binding, const ast:
 
 std::optional<Edit> Assignments::asVariable(const Binding& binding, const ast::Expr& name) const {
   const FnDecl* fn = context_.frame().fn;
+  const ast::File* file = fileOf(context_);
+  if (const auto edit = file && binding.span.file == file->source
+                            ? lambdaVariable(context_.sources, *file, binding.span, name)
+                            : std::nullopt) {
+    const bool first = context_.frame().undeclared.insert("var " + name.text).second;
+    return first ? edit : std::nullopt;
+  }
   if (!fn || context_.sources.file(fn->stmt->span.file).isLibrary) return std::nullopt;
   for (const ast::FnParam& p : fn->stmt->params) {
     // Once, and not at each of its assignments.
@@ -371,7 +383,8 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
     return a;
   }
   if (!now.is(Val::Kind::Tensor)) {
-    context_.error(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    auto d = context_.error(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    if (const auto field = fieldByKey(now, access)) d.help(field->text, field->edits);
     return std::nullopt;
   }
   a.index = indexing_.readIndex(now, access);

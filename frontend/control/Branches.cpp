@@ -112,11 +112,13 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   const Val condition = conditionOf(*e.args[which], "if");
   if (condition.is(Val::Kind::Bool)) {
     context_.coverage.decided(e, which, condition.boolean);
+    // Names that several branches assign are told of where their types are known.
+    Flow taken = condition.boolean ? statements_.lowerBlock(e.blocks[which], &tail, expected)
+                                   : lowerIf(e, which + 1, tail, expected);
     for (size_t i = condition.boolean ? which + 1 : which; i < e.blocks.size(); ++i) {
       if (condition.boolean || i == which) unknownNames_.checkNames(e.blocks[i]);
     }
-    if (condition.boolean) return statements_.lowerBlock(e.blocks[which], &tail, expected);
-    return lowerIf(e, which + 1, tail, expected);
+    return taken;
   }
   const bool hasElse = e.blocks.size() > e.args.size();
   std::vector<Span> assigning;

@@ -15,6 +15,7 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
 #include "frontend/expressions/Subscripts.h"
+#include "frontend/habits/FieldByKey.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
@@ -165,7 +166,9 @@ Val Indexing::evalIndex(const ast::Expr& e) {
     default: break;
   }
   auto d = context_.error(Code::E0203, e.span, describe(base) + " takes no index");
-  if (base.is(Kind::DType)) {
+  if (const auto field = fieldByKey(base, e)) {
+    d.help(field->text, field->edits);
+  } else if (base.is(Kind::DType)) {
     const std::string dtype(ir::name(base.dtype));
     d.help("a tensor type stands after `:`, as in `let x: " + dtype +
            "[2, 3] = load(\"x.npy\")`; a tensor is made with `zeros([2, 3], dtype: " + dtype + ")`");

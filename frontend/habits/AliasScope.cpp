@@ -264,6 +264,15 @@ void AliasScope::bind(const ast::Pattern& p, const ast::Expr& value, Span span) 
   const bool apart = value.kind == ExprKind::Tuple && value.args.size() == p.elements.size();
   for (size_t i = 0; i < p.elements.size(); ++i) bind(p.elements[i], apart ? *value.args[i] : value, span);
 }
+namespace {
+/// `x = bitwise_or(x, y)`, which is what an edit makes of `x |= y`.
+bool isUpdateOfBits(const std::string& name, const ast::Expr* value) {
+  if (!value || value->kind != ExprKind::Call || !value->args[0]->text.starts_with("bitwise_")) return false;
+  const auto& given = value->arguments;
+  return !given.empty() && given[0].value && given[0].value->kind == ExprKind::Name && given[0].value->text == name;
+}
+}  // namespace
+
 void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s) {
   if (target.kind == ExprKind::Tuple) {
     const bool apart = value && value->kind == ExprKind::Tuple && value->args.size() == target.args.size();
@@ -272,7 +281,7 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
   }
   const ast::Expr* root = rootOf(target);
   if (!root) return;
-  if (&target == root && s.op == "=") {
+  if (&target == root && s.op == "=" && !isUpdateOfBits(root->text, value)) {
     targets_.push_back(root->span);
     bound_.push_back({root->text, value, s.span});
   } else {

@@ -8,6 +8,7 @@
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/AliasScope.h"
 #include "frontend/habits/InPlaceLayers.h"
+#include "frontend/habits/LocalNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/names/Scan.h"
@@ -221,13 +222,19 @@ const ast::Expr* changedByCall(const ast::Expr& call) {
 }
 
 bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
+  const ast::Expr* lambda = expressionAround(file, at, ExprKind::Lambda);
+  const ast::Stmt* block = placeIn(file, at).outer;
+  const bool ends = block && block->kind != ast::Stmt::Kind::Fn && isBoundAnew(file, *block, name);
+  const auto counts = [&](Span s) {
+    return s.begin >= at.end && (!lambda || holds(lambda->span, s)) && (!ends || holds(block->span, s));
+  };
   std::set<std::string> names;
   TreeVisitor behind;
   behind.onStatement = [&](const ast::Stmt& s) {
-    if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
+    if (s.kind == ast::Stmt::Kind::Assign && s.target && counts(s.target->span)) assignedNames(s, names);
   };
   behind.onExpression = [&](const ast::Expr& e) {
-    const ast::Expr* changed = e.span.begin >= at.end ? changedByCall(e) : nullptr;
+    const ast::Expr* changed = counts(e.span) ? changedByCall(e) : nullptr;
     if (const ast::Expr* root = changed ? rootOf(*changed) : nullptr) names.insert(root->text);
     return true;
   };

@@ -551,26 +551,4 @@ std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type) 
   return std::nullopt;
 }
 
-std::optional<Help> bindsOtherwise(Context& context, const ast::Stmt& variable, Span use) {
-  const ast::File* file = fileOf(context);
-  if (!file) return std::nullopt;
-  const StatementPlace at = placeIn(*file, use);
-  if (at.statement && at.statement->kind == StmtKind::Const) {
-    const uint32_t begin = at.statement->span.begin;
-    if (!context.sources.text(at.statement->span).starts_with("const ")) return std::nullopt;
-    return Help{"a `const` is known before the script runs: bind it with `let`",
-                {{Span{at.statement->span.file, begin, begin + 5}, "let"}}};
-  }
-  const bool fixed =
-      variable.kind == StmtKind::Let && variable.value && isOfLiterals(*variable.value) && !variable.type;
-  size_t bound = 0;
-  for (const ast::StmtPtr& s : file->statements)
-    bound += s && (s->kind == StmtKind::Let || s->kind == StmtKind::Var) &&
-                     s->pattern.name.text == variable.pattern.name.text
-                 ? 1
-                 : 0;
-  if (!fixed || bound != 1 || !variable.keyword.valid()) return std::nullopt;
-  return Help{"make it a `const`, or pass it as an argument", {{variable.keyword, "const"}}};
-}
-
 }  // namespace tenc::frontend

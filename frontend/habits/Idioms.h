@@ -54,7 +54,5 @@ std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type);
 std::optional<Help> listedVariable(Context& context, const ast::TypeExpr& type);
 /// `f32[x.shape[0]]`: the dim that the type of the parameter has there.
 std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type);
-/// A constant of a script that reads its variables, as a `let`; a `let` of literals that functions read, as a constant.
-std::optional<Help> bindsOtherwise(Context& context, const ast::Stmt& variable, Span use);
 
 }  // namespace tenc::frontend

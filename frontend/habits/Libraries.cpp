@@ -118,6 +118,13 @@ bool imports(const ast::File& file, std::string_view library) {
   });
 }
 
+bool isGivenToJax(const ast::File& file, Span place) {
+  const ast::Expr* call = expressionAround(file, place, [](const ast::Expr& e) {
+    return e.kind == ast::Expr::Kind::Call && e.args[0]->kind == ast::Expr::Kind::Member;
+  });
+  return call && rootOfMember(*call->args[0]).text == "jnp";
+}
+
 Libraries librariesOf(const ast::File& file) {
   Libraries named;
   TreeVisitor visitor;

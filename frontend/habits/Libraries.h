@@ -16,6 +16,8 @@ struct Libraries {
 bool imports(const ast::File& file, std::string_view library);
 /// Whether an expression names a module of another library: `np`, `nn`.
 bool isLibrary(const ast::Expr& root);
+/// Whether a place is among the arguments of a call of JAX's NumPy, whose `float` is f32 unless it is told otherwise.
+bool isGivenToJax(const ast::File& file, Span place);
 /// Those that the script names.
 Libraries librariesOf(const ast::File& file);
 /// Those whose functions may have made the value, as the text tells; none where it tells nothing.

@@ -45,7 +45,8 @@ std::optional<ListForm> listForm(const ast::Expr& e) {
   if (e.kind != ExprKind::Binary) return std::nullopt;
   const ast::Expr &left = *e.args[0], &right = *e.args[1];
   const bool isLeft = left.kind == ExprKind::Array, both = isLeft && right.kind == ExprKind::Array;
-  if (e.text == "+" && both) return ListForm{{}, &left, &right};
+  const auto isWritten = [](const ast::Expr& part) { return part.kind == ExprKind::Array || listForm(part); };
+  if (e.text == "+" && isWritten(left) && isWritten(right)) return ListForm{{}, &left, &right};
   const ast::Expr& list = isLeft ? left : right;
   if (e.text != "*" || both || list.kind != ExprKind::Array || list.args.size() != 1) return std::nullopt;
   const ast::Expr& element = *list.args[0];
@@ -62,7 +63,10 @@ std::optional<ListForm> listForm(const ast::Expr& e) {
 std::optional<std::string> listsWritten(const SourceManager& sources, const ast::Expr& e) {
   const auto form = listForm(e);
   if (!form) return std::nullopt;
-  const auto text = [&](const ast::Expr& part) { return std::string(sources.text(part.span)); };
+  const auto text = [&](const ast::Expr& part) {
+    const auto written = listsWritten(sources, part);  // `[1] * 3` of `[1] * 3 + [2]`
+    return written ? *written : std::string(sources.text(part.span));
+  };
   if (form->counts.empty()) return "concat((" + text(*form->first) + ", " + text(*form->second) + "))";
   std::string shape;
   for (const ast::Expr* count : form->counts) shape += (shape.empty() ? "" : ", ") + text(*count);

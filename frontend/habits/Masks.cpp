@@ -36,40 +36,57 @@ bool hasFloat(const ast::Expr& value) {
 /// `2 * x[m] + y[m]`; empty for other values.
 class Unmasked {
  public:
-  Unmasked(Context& context, std::string mask) : context_(context), mask_(std::move(mask)) {}
+  /// `chosenBy`: the mask as `where` takes it.
+  Unmasked(Context& context, std::string mask, std::string chosenBy)
+      : context_(context), mask_(std::move(mask)), chosenBy_(std::move(chosenBy)) {}
 
   std::string text(const ast::Expr& value) {
     if (!isElementwise(value) || picked_.empty()) return "";
     std::string text = textOf(context_, value.span);
-    std::ranges::sort(picked_, std::greater(), [](const ast::Expr* e) { return e->span.begin; });
-    for (const ast::Expr* e : picked_)
-      text.replace(e->span.begin - value.span.begin, e->span.end - e->span.begin, textOf(context_, e->args[0]->span));
+    std::ranges::sort(picked_, std::greater(), [](const Picked& p) { return p.index->span.begin; });
+    for (const auto& [e, singular] : picked_) {
+      const std::string x = textOf(context_, e->args[0]->span);
+      // What is not picked must not make a gradient that is no number.
+      text.replace(e->span.begin - value.span.begin, e->span.end - e->span.begin,
+                   singular ? "where(" + chosenBy_ + ", " + x + ", 1)" : x);
+    }
     return text;
   }
 
  private:
-  bool isElementwise(const ast::Expr& e) {
+  bool isElementwise(const ast::Expr& e, bool singular = false) {
     switch (e.kind) {
       case ExprKind::Int:
       case ExprKind::Float:
       case ExprKind::Name: return true;
-      case ExprKind::Unary: return e.text == "-" && isElementwise(*e.args[0]);
+      case ExprKind::Unary: return e.text == "-" && isElementwise(*e.args[0], singular);
       case ExprKind::Binary:
         return std::string_view("+ - * / // % **").find(e.text) != std::string_view::npos &&
-               isElementwise(*e.args[0]) && isElementwise(*e.args[1]);
+               isElementwise(*e.args[0], singular) && isElementwise(*e.args[1], singular);
+      case ExprKind::Call: {  // `log(x[m])`
+        static constexpr std::string_view kOfOne[] = {"abs", "cos", "exp", "log", "sin", "sqrt", "square", "tanh"};
+        const ast::Expr& f = *e.args[0];
+        return f.kind == ExprKind::Name && std::ranges::find(kOfOne, f.text) != std::end(kOfOne) &&
+               e.arguments.size() == 1 && !e.arguments[0].name && e.arguments[0].value &&
+               isElementwise(*e.arguments[0].value, singular || f.text == "log" || f.text == "sqrt");
+      }
       case ExprKind::Index: {
         const ast::Expr* mask = e.subscripts.size() == 1 ? e.subscripts[0].index.get() : nullptr;
         if (!mask || e.args[0]->kind != ExprKind::Name || textOf(context_, mask->span) != mask_) return false;
-        picked_.push_back(&e);
+        picked_.push_back({&e, singular});
         return true;
       }
       default: return false;
     }
   }
 
+  struct Picked {
+    const ast::Expr* index;
+    bool singular;  ///< an operand of a function that has no derivative everywhere
+  };
   Context& context_;
-  const std::string mask_;
-  std::vector<const ast::Expr*> picked_;
+  const std::string mask_, chosenBy_;
+  std::vector<Picked> picked_;
 };
 
 /// Whether an argument says that the first axis is reduced: `0`, `axis: 0`, `dim=0`.
@@ -93,6 +110,31 @@ struct Reduced {
   const ast::Expr* call = nullptr;
   bool overRows = false;
 };
+/// `sum(y[m] * log(p[m]))`: the outermost call that reduces what is computed of the elements that one mask picks.
+struct ReducedTerm {
+  const ast::Expr* call = nullptr;
+  std::string term{};  ///< without the mask
+};
+ReducedTerm reducedTerm(Context& context, const ast::File& file, const ast::Expr& index, const std::string& mask,
+                        const std::string& chosenBy) {
+  ReducedTerm found;
+  TreeVisitor visitor;
+  visitor.within = index.span;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (found.call || e.kind != ExprKind::Call || !holds(e.span, index.span)) return true;
+    const ast::Expr& callee = *e.args[0];
+    const bool method = callee.kind == ExprKind::Member && e.arguments.empty();
+    const bool function = callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name;
+    const ast::Expr* term = method ? callee.args[0].get() : function ? e.arguments[0].value.get() : nullptr;
+    if (!term || (callee.text != "sum" && callee.text != "mean")) return true;
+    found.term = Unmasked(context, mask, chosenBy).text(*term);
+    if (!found.term.empty()) found.call = &e;
+    return true;
+  };
+  visitor.visit(file);
+  return found;
+}
+
 Reduced reductionOf(const ast::File& file, const ast::Expr& index) {
   Reduced found;
   found.call = expressionAround(file, index.span, [&](const ast::Expr& e) {
@@ -133,7 +175,7 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   if (target && target->subscripts[0].index && textOf(context, target->subscripts[0].index->span) == written) {
     const ast::Stmt& s = *at.statement;
     const std::string changed = textOf(context, target->args[0]->span);
-    const std::string unmasked = Unmasked(context, written).text(*s.value);
+    const std::string unmasked = Unmasked(context, written, chosenBy).text(*s.value);
     const bool isKnown = (target == index && isOfLiterals(*s.value)) || (!unmasked.empty() && (whole || changed == x));
     if (target->args[0]->kind != ExprKind::Name || !isKnown) return std::nullopt;
     if (!ir::isFloat(indexed.dtype) && hasFloat(*s.value))
@@ -150,12 +192,21 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
     return Help{said, {{length->span, "sum(i64(" + written + "))"}}};
   Reduced reduced = reductionOf(*file, *index);
   reduced.overRows &= rows;  // elements that are picked have one axis
-  if (!reduced.call) return std::nullopt;
+  const bool isFloat = ir::isFloat(indexed.dtype);
+  if (!reduced.call) {
+    const ReducedTerm term = reducedTerm(context, *file, *index, written, chosenBy);
+    if (!term.call || (term.call->args[0]->text == "mean" && (!isFloat || !whole))) return std::nullopt;
+    const std::string total = "sum(where(" + chosenBy + ", " + term.term + ", 0))";
+    const std::string dtype(ir::name(indexed.dtype));
+    return Help{
+        said,
+        {{term.call->span,
+          term.call->args[0]->text == "sum" ? total : "(" + total + " / " + dtype + "(sum(" + written + ")))"}}};
+  }
   const std::string& name = reduced.call->args[0]->text;
   const auto over = [&](const std::string& function, const std::string& other) {
     return function + "(where(" + chosenBy + ", " + x + ", " + other + ")" + (reduced.overRows ? ", axis: 0)" : ")");
   };
-  const bool isFloat = ir::isFloat(indexed.dtype);
   std::string text;
   if (name == "sum") text = over("sum", "0");
   if (name == "mean" && isFloat && (whole || reduced.overRows))
@@ -164,8 +215,8 @@ std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type
   const auto ofSome = [&](const std::string& function, const std::string& other) {
     return "{ assert any(" + written + "), \"the mask picks nothing\"; " + over(function, other) + " }";
   };
-  if (name == "max" && isFloat) text = ofSome("max", "-inf");
-  if (name == "min" && isFloat) text = ofSome("min", "inf");
+  if (name == "max") text = ofSome("max", isFloat ? "-inf" : "min(" + x + ")");
+  if (name == "min") text = ofSome("min", isFloat ? "inf" : "max(" + x + ")");
   if (name == "prod") text = over("prod", "1");
   if (name == "len" && reduced.call->arguments.size() < 2) text = "sum(i64(" + written + "))";
   if (text.empty()) return std::nullopt;

@@ -156,6 +156,55 @@ class Optional {
   bool known_ = true;
 };
 
+/// An axis that no call gives, `axis=None`, and that the function hands to reductions alone: both can be left out.
+std::vector<Edit> leftOut(const ast::File& file, const ast::Stmt& fn, const ast::FnParam& p) {
+  static constexpr std::string_view kReductions[] = {"all",       "any",     "argmax", "argmin", "max",
+                                                     "mean",      "median",  "min",    "norm",   "prod",
+                                                     "logsumexp", "squeeze", "std",    "sum",    "variance"};
+  const auto index = static_cast<size_t>(&p - fn.params.data());
+  std::vector<Edit> edits;
+  bool known = true;
+  size_t handed = 0, named = 0;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (isNamed(e, p.name.text) && holds(fn.span, e.span) && e.span != p.name.span) ++named;
+    if (e.kind == ExprKind::Member && e.text == fn.name.text) known = false;
+    if (isNamed(e, fn.name.text)) {
+      const ast::Expr* call = expressionAround(
+          file, e.span, [&](const ast::Expr& c) { return c.kind == ExprKind::Call && c.args[0].get() == &e; });
+      known = known && call && givenTo(fn, index, *call) == p.otherwise.get();
+    }
+    if (e.kind != ExprKind::Call || !holds(fn.span, e.span)) return true;
+    const auto& given = e.arguments;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!given[i].value || !isNamed(*given[i].value, p.name.text)) continue;
+      ++handed;
+      known = known && given[i].name && (given[i].name->text == "axis" || given[i].name->text == "dim") &&
+              std::ranges::find(kReductions, e.args[0]->text) != std::end(kReductions);
+      Span gone = given[i].span;
+      if (i > 0)
+        gone.begin = given[i - 1].span.end;
+      else if (given.size() > 1)
+        gone.end = given[1].span.begin;
+      edits.push_back({gone, ""});
+    }
+    return true;
+  };
+  visitor.visit(file);
+  if (!known || handed == 0 || handed != named) return {};
+  Span parameter{p.name.span.file, p.name.span.begin, p.otherwise->span.end};
+  if (index > 0) {
+    const ast::FnParam& before = fn.params[index - 1];
+    parameter.begin = before.otherwise ? before.otherwise->span.end
+                      : before.type    ? before.type->span.end
+                                       : before.name.span.end;
+  } else if (fn.params.size() > 1) {
+    parameter.end = fn.params[1].name.span.begin;
+  }
+  edits.push_back({parameter, ""});
+  return edits;
+}
+
 }  // namespace
 
 Help optionalArgument(Context& context, const ast::File& file, const ast::FnParam& p) {
@@ -164,7 +213,10 @@ Help optionalArgument(Context& context, const ast::File& file, const ast::FnPara
           "` one that stands for it, such as the empty tuple `()`, whose size is 0, or write a function for each case",
       {}};
   const ast::Stmt* fn = statementAround(file, p.otherwise->span, {StmtKind::Fn});
-  if (fn && !p.type && !hasUnread(file)) help.edits = Optional(context, file, *fn, p).edits();
+  if (!fn || p.type || hasUnread(file)) return help;
+  if (auto edits = leftOut(file, *fn, p); !edits.empty())
+    return Help{"no call gives `" + p.name.text + "`, and what is given `None` is left out", std::move(edits)};
+  help.edits = Optional(context, file, *fn, p).edits();
   return help;
 }
 

@@ -7,6 +7,7 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/ListArithmetic.h"
+#include "frontend/habits/LocalNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonFlow.h"
 #include "frontend/habits/PythonSums.h"
@@ -169,7 +170,8 @@ Span constantRead(const ast::File& file, const std::string& name) {
   for (const ast::StmtPtr& s : file.statements) {
     if (s->kind != StmtKind::Fn)
       look(ExprKind::Member, *s);
-    else if (std::ranges::none_of(s->params, [&](const ast::FnParam& p) { return p.name.text == name; }))
+    else if (!bindsFirst(s->body, name) &&
+             std::ranges::none_of(s->params, [&](const ast::FnParam& p) { return p.name.text == name; }))
       look(ExprKind::Name, *s);
   }
   return read;
@@ -223,7 +225,7 @@ std::optional<OtherMeaning> repeatedUpdate(const ast::File& file, const ast::Nam
     if (!isNamed(*s.target->args[0], name.text)) return;
     const auto& all = s.target->subscripts;
     const auto isDistinct = [&](const ast::Expr& index) {
-      if (isNumber && isNumber(index)) return true;
+      if (index.kind == ExprKind::String || (isNumber && isNumber(index))) return true;  // a key
       NameSet seen;
       return areDistinct(file, index, seen);
     };
@@ -249,8 +251,10 @@ std::optional<OtherMeaning> seenByLambda(const ast::File& file, const ast::Name&
   visitor.onStatement = [&](const ast::Stmt& s) {
     const ast::Expr* made = s.value && s.value->kind == ExprKind::Lambda ? s.value.get() : nullptr;
     if (found || !made || nameBound(s).empty() || !namesRead(*made).contains(name.text)) return;
-    const bool isOwn = std::ranges::any_of(
-        made->params, [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(name.text); });
+    const bool isOwn =
+        bindsFirst(*made, name.text) || std::ranges::any_of(made->params, [&](const ast::LambdaParam& p) {
+          return namesOf(p.pattern).contains(name.text);
+        });
     if (!isOwn && isAssignedBehind(file, s.span, name.text))
       found = OtherMeaning{made->span, "a lambda keeps the values it was made with; in Python it sees later ones"};
   };

@@ -49,25 +49,35 @@ bool integersOf(const ast::Expr& e, std::vector<Span>& found) {
          std::ranges::all_of(e.args, [&](const ast::ExprPtr& part) { return integersOf(*part, found); });
 }
 
+/// What a statement binds the name at a place to: `0` of `var (n, best) = (3, 0)`; null where that is not written
+/// there.
+const ast::Expr* startAt(const ast::Stmt& s, Span declared) {
+  if (!s.pattern.isTuple) return s.pattern.name.span.begin == declared.begin ? s.value.get() : nullptr;
+  const auto& names = s.pattern.elements;
+  if (s.value->kind != ExprKind::Tuple || s.value->args.size() != names.size()) return nullptr;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!names[i].isTuple && names[i].name.span.begin == declared.begin) return s.value->args[i].get();
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<Help> floatStart(Context& context, Span declared, ir::DType dtype) {
   const ast::File* file = fileOf(context);
   const ast::Stmt* s = file && declared.file == file->source ? placeIn(*file, declared).statement : nullptr;
-  const bool starts = s && s->kind == StmtKind::Var && !s->pattern.isTuple && !s->type && s->value &&
-                      s->pattern.name.span.begin == declared.begin &&
-                      (s->value->kind == ExprKind::Int || s->value->kind == ExprKind::Array);
+  const ast::Expr* start = s && s->kind == StmtKind::Var && !s->type && s->value ? startAt(*s, declared) : nullptr;
+  const bool starts = start && (start->kind == ExprKind::Int || start->kind == ExprKind::Array);
   std::vector<Span> integers;
-  if (!starts || !integersOf(*s->value, integers) || integers.empty()) return std::nullopt;
-  const std::string zero(context.sources.text(s->value->span));
+  if (!starts || !integersOf(*start, integers) || integers.empty()) return std::nullopt;
+  const std::string zero(context.sources.text(start->span));
   const bool isPlain = dtype == ir::DType::F32;
-  if (isPlain && s->value->kind == ExprKind::Array) {
+  if (isPlain && start->kind == ExprKind::Array) {
     std::vector<Edit> edits;
     for (const Span n : integers) edits.push_back({Span{n.file, n.end, n.end}, ".0"});
     return Help{"a variable keeps its type: start from floats", std::move(edits)};
   }
   return Help{"a variable keeps its type: start from a float",
-              {{s->value->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
+              {{start->span, isPlain ? zero + ".0" : std::string(ir::name(dtype)) + "(" + zero + ")"}}};
 }
 
 std::optional<Help> floatStartOf(Context& context, Span read) {

@@ -165,7 +165,25 @@ const ast::Expr* mostNorm(const ast::Stmt& s, const Model& model) {
 bool setsVariable(const ast::Stmt& s) {
   return s.kind == StmtKind::Assign && s.op == "=" && s.target->kind == ExprKind::Name && s.value;
 }
-NameSet given(const ast::Stmt& s) { return setsVariable(s) ? assignedBy(s) : boundBy(s); }
+bool isSum(const ast::Stmt& s) {
+  if (s.kind != StmtKind::For) return false;
+  bool calculates = true;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& part) {
+    const auto isName = [](const ast::ExprPtr& e) { return e && e->kind == ExprKind::Name; };
+    const bool assigns = part.kind == StmtKind::Assign && part.target &&
+                         (isName(part.target) ||
+                          (part.target->kind == ExprKind::Tuple && std::ranges::all_of(part.target->args, isName)));
+    calculates = calculates && (&part == &s || assigns || part.kind == StmtKind::Let || part.kind == StmtKind::For);
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    calculates = calculates && e.kind != ExprKind::Block && changedByCall(e) == nullptr;
+    return calculates;
+  };
+  visitor.visit(s);
+  return calculates && !exitsOf(s).any();
+}
+NameSet given(const ast::Stmt& s) { return setsVariable(s) || isSum(s) ? assignedBy(s) : boundBy(s); }
 
 std::optional<std::vector<size_t>> Step::dependent() const {
   NameSet tainted(model.names.begin(), model.names.end()), changed;
@@ -179,7 +197,7 @@ std::optional<std::vector<size_t>> Step::dependent() const {
       continue;
     }
     if (!meet(namesRead(s), tainted)) continue;
-    const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple);
+    const bool declares = s.kind == StmtKind::Let || (s.kind == StmtKind::Var && !s.pattern.isTuple) || isSum(s);
     if (!declares && !setsVariable(s)) {
       NameSet names = changedBy(s, model);
       tainted.insert(names.begin(), names.end());
@@ -206,7 +224,27 @@ std::optional<std::vector<size_t>> Step::dependent() const {
   for (size_t i = loss + 1; i < backward; ++i)
     if (among[i] && (changesModel(*among[i], model) || meet(changedBy(*among[i], model), needed))) return std::nullopt;
   if (meet(changed, needed) || std::any_of(kept.begin(), kept.end(), changesLater)) return std::nullopt;
-  return kept;
+  return addSums(kept) ? std::optional(kept) : std::nullopt;
+}
+bool Step::addSums(std::vector<size_t>& moved) const {
+  NameSet sums;
+  for (const size_t k : moved)
+    if (isSum(*among[k])) sums.merge(assignedBy(*among[k]));
+  if (sums.empty()) return true;
+  NameSet declared;
+  for (size_t i = 0; i < backward; ++i) {
+    const ast::Stmt& s = *among[i];
+    const bool isMoved = i == loss || std::ranges::find(moved, i) != moved.end();
+    if (s.kind == StmtKind::Var && !s.pattern.isTuple && sums.contains(s.pattern.name.text)) {
+      if (!declared.insert(s.pattern.name.text).second || !s.annotations.empty()) return false;
+      if (!isMoved) moved.push_back(i);
+    } else if (isMoved ? setsVariable(s) && meet(assignedBy(s), sums)
+                       : meet(namesRead(s), sums) || meet(boundBy(s), sums)) {
+      return false;
+    }
+  }
+  std::ranges::sort(moved);
+  return declared == sums;
 }
 bool Step::isRead(const std::string& read, size_t begin, size_t end, const std::vector<size_t>& moved) const {
   for (size_t k = begin; k < std::min(end, among.size()); ++k) {

@@ -45,6 +45,9 @@ struct Step {
   /// The statements before the loss that it needs and that depend on the model, in order; nothing where what they
   /// give is not that of their place.
   std::optional<std::vector<size_t>> dependent() const;
+  /// Adds the variables that the loops among the statements change, and that are declared in the same block; false
+  /// where one is not, or where other statements have to do with it.
+  bool addSums(std::vector<size_t>& moved) const;
   /// Whether a statement from `begin` up to `end` that is not moved reads a name.
   bool isRead(const std::string& read, size_t begin, size_t end, const std::vector<size_t>& moved) const;
   /// One of several parameters that the loss, by way of the statements moved, depends on in branches alone; empty for
@@ -59,6 +62,8 @@ std::optional<Step> stepAt(const ast::File& file, const ast::Expr& backward);
 const ast::Expr* mostNorm(const ast::Stmt& s, const Model& model);
 /// `out = model(x)`, of a variable that was declared before.
 bool setsVariable(const ast::Stmt& s);
+/// A loop that does nothing but calculate: what it leaves is in the variables that it assigns.
+bool isSum(const ast::Stmt& s);
 /// The names that a statement gives values.
 NameSet given(const ast::Stmt& s);
 

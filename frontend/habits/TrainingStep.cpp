@@ -183,11 +183,18 @@ class Writer {
     return replaced(value, inTraining_->span, output);
   }
 
+  /// Whether a loop that is moved assigns to the name.
+  bool isSummed(const std::string& name) const {
+    return std::ranges::any_of(
+        moved_, [&](size_t i) { return isSum(*step_.among[i]) && assignedBy(*step_.among[i]).contains(name); });
+  }
+
   /// Moves one of the statements into the function, and sees to it that its names are there behind it.
   void place(size_t i) {
     const ast::Stmt& s = *step_.among[i];
     const bool sets = setsVariable(s);
-    const bool declares = s.kind == StmtKind::Var;
+    if (isSum(s) && holds(s.span)) isKnown_ = false;  // several calls in training
+    const bool declares = s.kind == StmtKind::Var && !isSummed(s.pattern.name.text);
     std::string own = (sets ? "let " : "") + (declares ? replaced(s.span, s.keyword, "let") : text(s.span));
     if (holds(s.span) && s.value.get() == inTraining_) {
       own = marksOf(sources_, s) + "let (" + text(sets ? s.target->span : s.pattern.span) + ", " + trained_ +
@@ -198,6 +205,8 @@ class Writer {
                  ") = " + trainingCall() + "\n";
       own = (sets ? "let " : "") + replaced(s.span, inTraining_->span, output);
     }
+    for (size_t line = own.find('\n'); line != std::string::npos; line = own.find('\n', line + 1))
+      own.insert(line + 1, "    ");
     inside_ += margin() + "    " + own + "\n";
     const NameSet bound = given(s);
     const auto isReadBefore = [&](const std::string& n) { return step_.isRead(n, i + 1, step_.loss, moved_); };
@@ -259,8 +268,61 @@ bool isChosen(const ast::File& file, const ast::Expr& backward) {
 }
 }  // namespace
 
+namespace {
+/// `loss = 0`, and a loop that adds to it: what is summed gets a name of its own, and the loss is what it ends in.
+std::optional<Help> summedLoss(const SourceManager& sources, const ast::File& file, const ast::Expr& backward) {
+  const StatementPlace at = placeIn(file, backward.span);
+  if (!at.among || backward.args[0]->args.empty()) return std::nullopt;
+  const std::string& loss = backward.args[0]->args[0]->text;
+  static constexpr std::string_view kNames[] = {"total", "summed", "accumulated"};
+  const auto* const name = std::ranges::find_if(kNames, [&](std::string_view n) { return timesNamed(file, n) == 0; });
+  if (name == std::end(kNames)) return std::nullopt;
+  const std::string total(*name);
+  std::vector<Edit> edits;
+  const auto rename = [&](const auto& part) {
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if (e.kind == ExprKind::Name && e.text == loss) edits.push_back({e.span, total});
+      return true;
+    };
+    visitor.visit(part);
+  };
+  const ast::Stmt *loop = nullptr, *ends = nullptr;
+  bool declared = false;
+  for (const ast::StmtPtr& s : *at.among) {
+    if (!s) return std::nullopt;
+    if (s->span.begin >= at.statement->span.begin) break;
+    if (loop && !ends && !setsVariable(*s)) ends = s.get();
+    if (s->kind == StmtKind::Var && !s->pattern.isTuple && s->pattern.name.text == loss && !declared) {
+      declared = true;
+      edits.push_back({s->pattern.name.span, total});
+      continue;
+    }
+    if (!declared || (!namesRead(*s).contains(loss) && !assignedBy(*s).contains(loss))) {
+      if (!declared && assignedBy(*s).contains(loss)) return std::nullopt;
+      continue;
+    }
+    const bool scales = loop && setsVariable(*s) && s->target->text == loss && (!ends || ends == s.get());
+    if (isSum(*s) && assignedBy(*s).contains(loss) && !ends) {
+      loop = s.get();
+      rename(*s);
+    } else if (scales) {  // `loss = loss / n`
+      rename(*s->value);
+      edits.push_back({Span{s->span.file, s->span.begin, s->span.begin}, "let "});
+      return Help{"a loss that a loop adds up is what the sum ends in", std::move(edits)};
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!loop) return std::nullopt;
+  edits.push_back(syntax::lineBefore(sources, (ends ? ends : at.statement)->span, "let " + loss + " = " + total));
+  return Help{"a loss that a loop adds up is what the sum ends in", std::move(edits)};
+}
+}  // namespace
+
 std::optional<Help> trainingStep(Context& context, const ast::Expr& backward) {
   const ast::File* file = fileOf(context);
+  if (auto summed = file ? summedLoss(context.sources, *file, backward) : std::nullopt) return summed;
   if (file && isChosen(*file, backward))
     return Help{
         "a gradient is a value: `let (loss, g) = value_and_grad(f)(m)`, where `f` computes the loss; a part of it that "

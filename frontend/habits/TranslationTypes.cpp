@@ -6,6 +6,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
@@ -31,7 +32,9 @@ int rankOfValue(const Val& v) {
 std::string Translation::dtypeMeant(const ast::Expr& value) const {
   if (value.kind == ExprKind::Name && !scopes_.nameExists(value.text)) {
     const syntax::Familiar* known = syntax::familiarName(value.text);
-    return known && !isAssigned(value.text) ? std::string(known->asDType) : "";
+    if (!known || isAssigned(value.text)) return "";
+    const ast::File* file = fileOf(context_);
+    return known->asDType == "f64" && file && isGivenToJax(*file, value.span) ? "f32" : std::string(known->asDType);
   }
   if (value.kind != ExprKind::String) return "";
   const std::string_view text = context_.sources.text(value.span);

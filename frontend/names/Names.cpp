@@ -12,9 +12,11 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/BuiltinNames.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
@@ -61,7 +63,21 @@ std::optional<Val> Names::lookup(Span use) {
   const bool language = d->kind == Declaration::Kind::Builtin || d->kind == Declaration::Kind::Language;
   if (language && context_.frame().undeclared.contains(d->name)) return context_.lost();
   if (d->kind == Declaration::Kind::Language) warnOfConstant(d->name, use);
+  if (d->kind == Declaration::Kind::Builtin && meansVariable(d->name, use))
+    return unknownNames_.unknownName(d->name, use);
   return valueOf(*d, use);
+}
+
+/// Whether the name of a built-in function is an operand of arithmetic in a function of a script that has a variable of
+/// that name.
+bool Names::meansVariable(const std::string& name, Span use) const {
+  const Unit& unit = *context_.frame().unit;
+  if (!context_.frame().fn || !unit.file || !scriptVariable(unit.file, name)) return false;
+  return expressionAround(*unit.file, use, [use](const ast::Expr& e) {
+           const bool computes =
+               (e.kind == ast::Expr::Kind::Binary && e.text != "|>") || e.kind == ast::Expr::Kind::Index;
+           return computes && std::ranges::any_of(e.args, [use](const ast::ExprPtr& arg) { return arg->span == use; });
+         }) != nullptr;
 }
 
 void Names::warnOfConstant(const std::string& name, Span use) {

@@ -39,6 +39,7 @@ class Names {
   Val lookupCallee(const ast::Expr& name, const ast::Expr* call = nullptr);
 
  private:
+  bool meansVariable(const std::string& name, Span use) const;
   /// W0106 for `pi` in a function of a script that has a variable of that name.
   void warnOfConstant(const std::string& name, Span use);
   Val unitValue(const Declaration& declaration, Span span);

@@ -15,14 +15,18 @@
 #include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Idioms.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/ListArithmetic.h"
 #include "frontend/habits/ListKinds.h"
+#include "frontend/habits/LocalNames.h"
 #include "frontend/habits/OptionalArguments.h"
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/ScriptVariables.h"
 #include "frontend/habits/StartValues.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/names/BehindBlocks.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Library.h"
 #include "frontend/names/Scan.h"
@@ -101,23 +105,6 @@ bool isRead(const Unit& unit, Span assigned, const std::string& name) {
   return found;
 }
 
-/// Where a name that is assigned first in a block is used behind that block, where nothing else declares it: the first
-/// place; none where it is not.
-std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
-  const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
-  if (!block || block->kind == ast::Stmt::Kind::Fn) return std::nullopt;
-  std::optional<Span> first;
-  TreeVisitor visitor;
-  visitor.onExpression = [&](const ast::Expr& e) {
-    const bool reads = e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
-                       !unit.resolution->definition(e.span);
-    if (reads && (!first || e.span.begin < first->begin)) first = e.span;
-    return true;
-  };
-  visitAround(*unit.file, assigned, visitor);
-  return first;
-}
-
 /// The parameter whose default the name is; null for none.
 const ast::FnParam* defaultedTo(const ast::File& file, Span span) {
   const ast::Stmt* fn = statementAround(file, span, {ast::Stmt::Kind::Fn});
@@ -174,9 +161,12 @@ std::vector<std::pair<std::string, Span>> readWith(const Unit& unit, Span use, c
 /// Whether a place is among the axes that `vmap` maps arguments over.
 bool isMappedAxis(const ast::File& file, Span place) {
   const ast::Expr* call = expressionAround(file, place, [&](const ast::Expr& e) {
-    return e.kind == ast::Expr::Kind::Call && std::ranges::any_of(e.arguments, [&](const ast::Argument& a) {
-             return a.name && a.name->text == "in_axes" && a.value && holds(a.value->span, place);
-           });
+    if (e.kind != ast::Expr::Kind::Call) return false;
+    const bool maps = e.args[0]->text == "vmap";
+    return std::ranges::any_of(e.arguments, [&](const ast::Argument& a) {
+      const bool axes = a.name ? a.name->text == "in_axes" : maps && &a != &e.arguments[0];
+      return axes && a.value && holds(a.value->span, place);
+    });
   });
   return call != nullptr;
 }
@@ -222,6 +212,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
       d.note(variable->pattern.span, "it is bound only later, here");
+      if (ended != context_.frame().ended.end()) offerBefore(d, std::string(name), span);
       return d;
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
@@ -244,7 +235,9 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   } else if (auto extreme = known && known->name == "None" ? extremeStart(context_, span) : std::nullopt) {
     d.help(extreme->text, extreme->edits);
   } else if (known && !call && !known->asDType.empty()) {
-    d.help(std::string(known->help), {{span, std::string(known->asDType)}});
+    // The floats of JAX are f32, unless it is told otherwise.
+    const bool narrow = known->asDType == "f64" && file && isGivenToJax(*file, span);
+    d.help(std::string(known->help), {{span, narrow ? "f32" : std::string(known->asDType)}});
   } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
     d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
   } else if ((!call || !habits_.offerRewrite(d, *call)) &&
@@ -269,37 +262,23 @@ bool changesOneOf(const ast::File& file, Span use, const std::set<std::string, s
 void UnknownNames::offerArguments(Diagnostics::Builder& d, const std::string& name, Span use) {
   context_.frame().undeclared.insert(name);
   std::string others;
+  std::vector<std::string> names{name};
   for (const auto& [other, at] : readWith(*context_.frame().unit, use, name)) {
     const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, other);
     if (context_.frame().undeclared.contains(other) || bindsOtherwise(context_, *variable, at)) continue;
     context_.frame().undeclared.insert(other);
     d.label(at, "of the script, too");
     others += ", `" + other + "`";
+    names.push_back(other);
   }
-  d.help((others.empty() ? "pass it as an argument" : "pass `" + name + "`" + others + " as arguments") +
-         (changesOneOf(*context_.frame().unit->file, use, context_.frame().undeclared) ? ", and give back what changes"
-                                                                                       : "") +
-         "; what a function may read is a `const` or a `param`");
+  const ast::Stmt* fn = statementAround(*context_.frame().unit->file, use, {ast::Stmt::Kind::Fn});
+  d.help(
+      (others.empty() ? "pass it as an argument" : "pass `" + name + "`" + others + " as arguments") +
+          (changesOneOf(*context_.frame().unit->file, use, context_.frame().undeclared) ? ", and give back what changes"
+                                                                                        : "") +
+          "; what a function may read is a `const` or a `param`",
+      fn ? handedOver(context_.sources, *context_.frame().unit, *fn, names) : std::vector<Edit>());
 }
-
-namespace {
-/// The outermost block around a statement that a use behind it does not stand in; the statement itself for none.
-const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use) {
-  const ast::Stmt* block = &statement;
-  for (const ast::Stmt* outer = block; outer && !holds(outer->span, use); outer = placeIn(file, outer->span).outer)
-    block = outer;
-  return block;
-}
-
-/// How many statements of a block, and of those in it, bind the name.
-size_t timesBound(const ast::Stmt& block, const std::string& name) {
-  size_t times = 0;
-  TreeVisitor visitor;
-  visitor.onStatement = [&](const ast::Stmt& s) { times += boundBy(s).contains(name) ? 1 : 0; };
-  visitor.visit(block);
-  return times;
-}
-}  // namespace
 
 namespace {
 /// Whether a block binds the name anew, or assigns or changes what it holds.
@@ -408,7 +387,7 @@ void UnknownNames::offerTogether(Diagnostics::Builder& d, const ast::File& file,
   for (const ast::ExprPtr& e : s.target->args) {
     all = all && e && e->kind == ast::Expr::Kind::Name;
     if (!all) break;
-    const Binding* known = e->text == "_" ? nullptr : scopes_.named(e->text);
+    const Binding* known = e->text == "_" || isOfLambda(file, *e) ? nullptr : scopes_.named(e->text);
     if (!known) {  // one that waits for its own declaration would be hidden
       all = !isAssignedBefore(file, s, e->text);
       if (isAssignedBehind(file, s.span, e->text) && !changesOtherwise(file, ast::Name{e->text, e->span}))
@@ -446,6 +425,10 @@ void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name
       const ast::Stmt* block = blockBefore(*file, *assigns, *use);
       const std::string line = "var " + name + " = " + startOf(*type);
       d.help(help + "`", {syntax::lineBefore(context_.sources, block->span, line)});
+    } else if (!type && assigns && timesAssigned(*blockBefore(*file, *assigns, *use), name) == 1 &&
+               !otherMeaning(*file, ast::Name{name, span}, pythonFlow(context_, *file))) {
+      // Behind the block the name is unknown still, and there its type is known.
+      d.help(help + " = ...`", {{Span{span.file, span.begin, span.begin}, "let "}});
     } else {
       d.help(help + " = ...`");
     }

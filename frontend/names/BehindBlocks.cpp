@@ -1,0 +1,63 @@
+#include "frontend/names/BehindBlocks.h"
+
+#include <set>
+
+#include "frontend/habits/Aliases.h"
+#include "frontend/habits/LocalNames.h"
+#include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+
+std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name) {
+  const ast::Stmt* block = placeIn(*unit.file, assigned).outer;
+  if (!block || block->kind == ast::Stmt::Kind::Fn || isBoundAnew(*unit.file, *block, name)) return std::nullopt;
+  const ast::Expr* lambda = expressionAround(*unit.file, assigned, ast::Expr::Kind::Lambda);
+  if (lambda && !holds(lambda->span, block->span)) return std::nullopt;
+  std::optional<Span> first;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool reads = e.kind == ast::Expr::Kind::Name && e.text == name && e.span.begin >= block->span.end &&
+                       !unit.resolution->definition(e.span);
+    if (reads && (!first || e.span.begin < first->begin)) first = e.span;
+    return true;
+  };
+  visitAround(*unit.file, assigned, visitor);
+  return first;
+}
+
+const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use) {
+  const ast::Stmt* block = &statement;
+  for (const ast::Stmt* outer = block; outer && !holds(outer->span, use); outer = placeIn(file, outer->span).outer)
+    block = outer;
+  return block;
+}
+
+size_t timesAssigned(const ast::Stmt& block, const std::string& name) {
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    std::set<std::string> names;
+    if (s.kind == ast::Stmt::Kind::Assign) assignedNames(s, names);
+    times += names.contains(name) ? 1 : 0;
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const ast::Expr* changed = changedByCall(e);
+    const ast::Expr* root = changed ? rootOf(*changed) : nullptr;
+    times += root && root->text == name ? 1 : 0;
+    return true;
+  };
+  visitor.visit(block);
+  return times;
+}
+
+size_t timesBound(const ast::Stmt& block, const std::string& name) {
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) { times += boundBy(s).contains(name) ? 1 : 0; };
+  visitor.visit(block);
+  return times;
+}
+
+}  // namespace tenc::frontend

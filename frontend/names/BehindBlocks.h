@@ -1,0 +1,23 @@
+// Names that are used behind the block that binds them.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "frontend/names/Unit.h"
+#include "support/SourceFile.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// Where a name that is assigned first in a block is used behind that block, where nothing else declares it: the first
+/// place; none where it is not.
+std::optional<Span> readBehindBlock(const Unit& unit, Span assigned, const std::string& name);
+/// The outermost block around a statement that a use behind it does not stand in; the statement itself for none.
+const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, Span use);
+/// How many statements of a block, and of those in it, assign to the name, or change a part of what it holds.
+size_t timesAssigned(const ast::Stmt& block, const std::string& name);
+/// How many statements of a block, and of those in it, bind the name.
+size_t timesBound(const ast::Stmt& block, const std::string& name);
+
+}  // namespace tenc::frontend
