@@ -150,6 +150,8 @@ WORKLOADS = {  # inputs, and the result's dtype and shape
     "moving_median": (every(normal(100000)), f64, (100000,)),
     "banded_distance": (alike, i64, (1,)),
     "huffman": (lambda r: [np.sort(r.integers(1, 1000000, 200000))], i64, (200000,)),
+    "subset_sums": (every(whole(1, 600, 100)), np.uint64, (1024,)),
+    "radix_sort": (every(whole(0, 1 << 32, 300000, np.uint32)), np.uint32, (300000,)),
     "affine_8": (every(normal(8, f32), between(.8, .95, 8), normal(8, f32)), f32, (8,)),
     "affine_100": (every(normal(100, f32), between(.8, .95, 100), normal(100, f32)), f32, (100,)),
     "heat_64": (every(normal(64, f32)), f32, (64,)),

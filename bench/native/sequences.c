@@ -157,3 +157,16 @@ void huffman(const int64_t* restrict weights, int64_t* restrict lengths) {
   for (int64_t i = 2 * SIGNS - 3; i >= 0; --i) depth[i] = depth[parent[i]] + 1;
   for (int64_t i = 0; i < SIGNS; ++i) lengths[i] = depth[i];
 }
+
+void radix_sort(const uint32_t* restrict x, uint32_t* restrict a) {
+  enum { NUMBERS = 300000 };
+  static uint32_t b[NUMBERS];
+  memcpy(a, x, sizeof b);
+  for (int pass = 0; pass < 4; ++pass) {
+    int64_t count[257] = {0};
+    for (int64_t i = 0; i < NUMBERS; ++i) ++count[(a[i] >> (8 * pass) & 255) + 1];
+    for (int k = 0; k < 256; ++k) count[k + 1] += count[k];
+    for (int64_t i = 0; i < NUMBERS; ++i) b[count[a[i] >> (8 * pass) & 255]++] = a[i];
+    for (int64_t i = 0; i < NUMBERS; ++i) a[i] = b[i];
+  }
+}

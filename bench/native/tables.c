@@ -196,3 +196,16 @@ void banded_distance(const uint8_t* restrict a, const uint8_t* restrict b, int64
   }
   *result = row[LONG_TEXT];
 }
+
+void subset_sums(const int64_t* restrict weights, uint64_t* restrict sums) {
+  memset(sums, 0, 1024 * sizeof *sums);
+  sums[0] = 1;
+  for (int k = 0; k < 100; ++k) {
+    const int64_t words = weights[k] / 64, places = weights[k] % 64;
+    for (int64_t i = 1023; i >= words; --i) {
+      uint64_t v = sums[i - words] << places;
+      if (places > 0 && i > words) v |= sums[i - words - 1] >> (64 - places);
+      sums[i] |= v;
+    }
+  }
+}
