@@ -41,7 +41,7 @@ class Dictionaries : private SyntaxView {
     size_t brace = p_.at.getTokenIndex() - 2;
     while (brace > 0 && typeOf(brace) == T::NL) --brace;
     const auto own = typeOf(brace) == T::LBRACE ? read(brace) : std::nullopt;
-    if (!own || isWalked() || isFlattened(*own)) return std::nullopt;
+    if (!own || isWalked() || isCopied() || isFlattened(*own)) return std::nullopt;
     std::vector<std::string> keys = own->keys;
     std::ranges::sort(keys);
     std::vector<Dictionary> all;
@@ -174,6 +174,18 @@ class Dictionaries : private SyntaxView {
                            (typeOf(n + 1) == T::RPAREN || typeOf(n + 1) == T::COMMA);
         if (alone && isBoundToOne(textOf(n))) return true;
       }
+    }
+    return false;
+  }
+  /// `q = p.copy()` has the same arrays: what changes them in place changes both.
+  bool isCopied() const {
+    for (size_t i = 2; i + 3 < tokens_.size(); ++i) {
+      if (textOf(i) != "copy" || typeOf(i + 1) != T::LPAREN) continue;
+      const bool method = typeOf(i - 1) == T::DOT && typeOf(i - 2) == T::NAME;
+      const size_t from = method ? i - 2 : i;
+      const std::string of = method && typeOf(i + 2) == T::RPAREN ? textOf(i - 2) : textOf(i + 2);
+      const bool binds = from >= 2 && typeOf(from - 1) == T::ASSIGN && typeOf(from - 2) == T::NAME;
+      if (isBoundToOne(of) || (binds && isBoundToOne(textOf(from - 2)))) return true;
     }
     return false;
   }

@@ -5,6 +5,10 @@ namespace tenc::syntax {
 
 namespace {
 
+constexpr std::string_view kOutside =
+    "functions change no variables around them: take the value as an argument, give the new one back, and assign it "
+    "where "
+    "the function is called, `n = f(n)`";
 constexpr auto kMethod = FamiliarCall::Form::Method;
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
 constexpr std::string_view kSeed = "there is one sequence of random numbers, which `seed(n)` starts: leave it out";
@@ -172,6 +176,8 @@ constexpr Familiar kWords[] = {
      .help =
          "what sets a mode is left out; `@gpu { ... }` says where code runs, `@autocast(bf16) { ... }` how precisely",
      .example = "with x { }\n"},
+    {.name = "global", .help = kOutside, .example = "global count\n"},
+    {.name = "nonlocal", .help = kOutside, .example = "nonlocal count\n"},
     {.name = "yield", .help = "TL has no generators", .example = "yield 1\n"},
     {.name = "raise", .help = "a program is stopped by `assert c, \"message\"`", .example = "raise 1\n"},
     {.name = "throw", .help = "a program is stopped by `assert c, \"message\"`", .example = "throw 1\n"},

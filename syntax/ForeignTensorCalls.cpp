@@ -94,6 +94,7 @@ constexpr ForeignCall kCalls[] = {
     {.call = "select(x, !dim=0, index)", .text = "{x}[{index}]", .help = kSliced},
     {.call = "select(x, !dim=1, index)", .text = "{x}[:, {index}]", .help = kSliced},
     {.call = "select(x, !dim=-1, index)", .text = "{x}[..., {index}]", .help = kSliced},
+    {.call = "expand_as(x, y)", .text = "broadcast_to({x}, {y}.shape)", .help = "`broadcast_to` takes the whole shape"},
     {.call = "expand(x, *)",
      .text = "broadcast_to({x}, {-*})",
      .help = "`broadcast_to` takes the whole shape; a dim that stays is `x.shape[-1]`"},

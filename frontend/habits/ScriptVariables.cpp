@@ -42,7 +42,9 @@ class HandedOver {
                           return s && s->kind == StmtKind::Fn && s->name.text == fn.name.text;
                         }) == 1;
     if (!isOnly || fn.name.text == "call" || isMethod(fn.name.text)) return false;
-    if (std::ranges::any_of(names_, [&](const std::string& name) { return bindsOrChanges(fn, name); })) return false;
+    if (std::ranges::any_of(
+            names_, [&](const std::string& name) { return bindsOrChanges(fn, name) || changesByOtherName(fn, name); }))
+      return false;
     return std::ranges::all_of(usesOf(fn), [&](const ast::Expr* use) {
       const ast::Stmt* around = functionAround(file_, use->span);
       return around ? around->kind == StmtKind::Fn && mayTake(*around) : isVisible(use->span);
@@ -85,6 +87,42 @@ class HandedOver {
     return found;
   }
 
+  /// Whether what the variable holds may be changed by another name: one in the function, a parameter of a function
+  /// that it is given to, or what the function gives.
+  bool changesByOtherName(const ast::Stmt& fn, const std::string& name) const {
+    bool found = false, gives = fn.bodyIsExpr && fn.value && namesShared(file_, *fn.value).contains(name);
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (!s.value || s.value->kind == ExprKind::Block) return;
+      const bool shares = namesShared(file_, *s.value).contains(name);
+      gives = gives || (shares && (s.kind == StmtKind::Return || s.kind == StmtKind::Expr));
+      found = found || (shares && bindsChanged(s));
+    };
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Name) return true;
+      const bool given = std::ranges::any_of(
+          e.arguments, [&](const ast::Argument& a) { return a.value && namesRead(*a.value).contains(name); });
+      for (const ast::StmtPtr& s : file_.statements)
+        if (given && s && s->kind == StmtKind::Fn && s->name.text == e.args[0]->text)
+          found = found || std::ranges::any_of(s->params, [&](const ast::FnParam& p) {
+                    return isChangedInPlace(file_, p.name.text, s->body.span);
+                  });
+      return true;
+    };
+    visitor.visit(fn);
+    for (const ast::Expr* use : gives && !found ? usesOf(fn) : std::vector<const ast::Expr*>()) {
+      const ast::Stmt* s = placeIn(file_, use->span).statement;
+      found = found || (s && bindsChanged(*s));
+    }
+    return found;
+  }
+  /// Whether a name that the statement binds, or assigns to, is changed in place.
+  bool bindsChanged(const ast::Stmt& s) const {
+    NameSet names = boundBy(s);
+    if (s.kind == StmtKind::Assign) assignedNames(s, names);
+    return std::ranges::any_of(names, [&](const std::string& n) { return isChangedInPlace(file_, n, s.span); });
+  }
+
   /// Whether the names mean the script's variables at a place of the script itself.
   bool isVisible(Span use) const {
     return std::ranges::all_of(names_, [&](const std::string& name) {
@@ -110,6 +148,12 @@ class HandedOver {
         changes = changes || (s.kind == StmtKind::For && namesOf(s.pattern).contains(name)) ||
                   (s.kind == StmtKind::Assign && assignedBy(s).contains(name));
       }
+    };
+    visitor.onExpression = [&](const ast::Expr& e) {
+      const ast::Expr* changed = changedByCall(e);
+      const ast::Expr* root = changed ? rootOf(*changed) : nullptr;
+      changes = changes || (root && std::ranges::find(names_, root->text) != names_.end());
+      return true;
     };
     for (const ast::StmtPtr& s : file_.statements)
       if (s && s->kind != StmtKind::Fn) visitor.visit(*s);

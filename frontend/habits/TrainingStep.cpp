@@ -279,9 +279,12 @@ std::optional<Help> summedLoss(const SourceManager& sources, const ast::File& fi
   if (name == std::end(kNames)) return std::nullopt;
   const std::string total(*name);
   std::vector<Edit> edits;
+  bool hides = false;  // whether something else has the name there
   const auto rename = [&](const auto& part) {
     TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) { hides = hides || boundBy(s).contains(loss); };
     visitor.onExpression = [&](const ast::Expr& e) {
+      for (const ast::LambdaParam& p : e.params) hides = hides || namesOf(p.pattern).contains(loss);
       if (e.kind == ExprKind::Name && e.text == loss) edits.push_back({e.span, total});
       return true;
     };
@@ -309,12 +312,13 @@ std::optional<Help> summedLoss(const SourceManager& sources, const ast::File& fi
     } else if (scales) {  // `loss = loss / n`
       rename(*s->value);
       edits.push_back({Span{s->span.file, s->span.begin, s->span.begin}, "let "});
+      if (hides) return std::nullopt;
       return Help{"a loss that a loop adds up is what the sum ends in", std::move(edits)};
     } else {
       return std::nullopt;
     }
   }
-  if (!loop) return std::nullopt;
+  if (!loop || hides) return std::nullopt;
   edits.push_back(syntax::lineBefore(sources, (ends ? ends : at.statement)->span, "let " + loss + " = " + total));
   return Help{"a loss that a loop adds up is what the sum ends in", std::move(edits)};
 }
