@@ -382,6 +382,12 @@ Exponential expPair(Pair x) {
   return {orderedSum(value.hi, value.lo + rest), n};
 }
 
+ExponentialLessOne floats::expLessOne(Scalar x, Scalar low) {
+  Scalar n = roundEven(x * kLog2E);
+  Scalar r = fma(n, -kLn2High32, x) + fma(n, -kLn2Low32, low);
+  return {r, r * r * polynomial(r, kExp32), n};
+}
+
 doubles::Hyperbolic doubles::coshAndSinh(Scalar x) {
   // With x = n ln 2 + r: cosh x = B cosh r + A sinh r and sinh x = A cosh r + B sinh r, where A and B are half the
   // difference and the sum of 2^n and 2^-n. The even and odd parts of e^r's polynomial are cosh r and sinh r.

@@ -66,8 +66,14 @@ struct SinCos {
 SinCos sinCos(Scalar x);
 /// |x| <= 2^26 (f64) or 2^16 (f32).
 Scalar tan(Scalar x);
+/// e^x = (1 + r + more) 2^n, |r| <= ln(2) / 2.
+struct ExponentialLessOne {
+  Scalar r, more, n;
+};
 /// Of values held as F32.
 namespace floats {
+/// Of x + low, |x| <= 150.
+ExponentialLessOne expLessOne(Scalar x, Scalar low);
 Scalar atan2(Scalar y, Scalar x);
 Scalar asin(Scalar x);
 Scalar acos(Scalar x);
@@ -79,6 +85,7 @@ Scalar acosh(Scalar x);
 Scalar atanh(Scalar x);
 Scalar cbrt(Scalar x);
 Scalar log1p(Scalar x);
+Scalar erfc(Scalar x);
 }  // namespace floats
 /// Of values held as F64 only: what `functions` computes in f64.
 namespace doubles {

@@ -18,6 +18,10 @@ constexpr double kErfSmall32[] = {0x1.06ebacp-3, -0x1.812746p-2,  0x1.ce2ea4p-4,
 // erfc x = P(x)^4, 1.15 <= x <= 4
 constexpr double kErfcRoot32[] = {0x1.011fcep+0,  -0x1.36ca8ap-2, -0x1.300b26p-4,  -0x1.380e8ep-5, 0x1.d66c84p-5,
                                   -0x1.2d3ba6p-6, 0x1.20d198p-9,  -0x1.979432p-16, -0x1.4fa58cp-17};
+// (2 + x) exp(x^2) erfc(x) = P(1 / (2 + x) - kErfcCenter32), 1/2 <= x <= 10.5, to 2^-26
+constexpr double kErfc32[] = {0x1.fe30bcp-1,  0x1.554922p+1, 0x1.19d89p+2,  0x1.43e942p+1, -0x1.4b8ep+2,
+                              -0x1.d237bap+2, 0x1.6d557ap+3, 0x1.edb6a2p+3, -0x1.fd6136p+4};
+constexpr double kErfcCenter32 = 0x1.edp-3;
 // erf x = x + x P(x^2), small x
 constexpr double kErfSmall64[] = {0x1.06eba8214db68p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
                                   -0x1.b82ce3128499bp-6,  0x1.565bcd0db022fp-8,   -0x1.c02db3d8e9d96p-11,
@@ -73,11 +77,10 @@ Scalar erf32(Scalar x) {
 // `fine` below: the value stays an f64. What becomes an f32 needs no care for the last bits.
 
 /// erfc of x >= 0.45, by exp(-x^2) and a polynomial, with the errors of all their roundings.
-Scalar erfcTail(Scalar x, bool fine) {
+Scalar erfcTail(Scalar x) {
   x = lesser(28.0, x);
   Pair square = exactProduct(x, x);
   Scalar t = (x - 4.0) / (x + 4.0);
-  if (!fine) return exp(-square.hi) * (polynomial(t, kErfc64) / fma(x, 2.0, 1.0));
   Pair scaled = exactProduct(t, polynomial(t, std::span(kErfc64).subspan(1)));
   Pair numerator = orderedSum(like(x, kErfc64[0]), scaled.hi);
   numerator.lo = numerator.lo + scaled.lo;
@@ -90,16 +93,17 @@ Scalar erfcTail(Scalar x, bool fine) {
 Scalar erf64(Scalar x) {
   Scalar a = abs(x);
   Scalar small = fma(x, polynomial(x * x, kErfSmall64), x);
-  Scalar result = select(a <= 1.0, small, copySign(1.0 - erfcTail(a, true), x));
+  Scalar result = select(a <= 1.0, small, copySign(1.0 - erfcTail(a), x));
   return select(isNan(x), x, result);
 }
 
-Scalar erfc64(Scalar x, bool fine) {
+/// erfc x = 1 - erf x, x <= 1/2; `p` is P of erf. From 1/4 on by halves, where the difference would round twice.
+Scalar erfcNear(Scalar x, Scalar p) { return select(x < 0.25, 1.0 - fma(x, p, x), 0.5 - fma(x, p, x - 0.5)); }
+
+Scalar erfc64(Scalar x) {
   Scalar a = abs(x);
-  Scalar p = polynomial(x * x, kErfSmall64);
-  // Between 1/4 and 1/2 by halves, where 1 - erf x would round twice.
-  Scalar small = select(x < 0.25, 1.0 - fma(x, p, x), 0.5 - fma(x, p, x - 0.5));
-  Scalar tail = erfcTail(a, fine);
+  Scalar small = erfcNear(x, polynomial(x * x, kErfSmall64));
+  Scalar tail = erfcTail(a);
   Scalar result = select(a <= 0.5, small, select(x < 0.0, 2.0 - tail, tail));
   return select(isNan(x), x, result);
 }
@@ -177,12 +181,30 @@ Scalar settledCbrt(Scalar a, Scalar r, double third) {
   return fma(residual, inverseSquare * third, y);
 }
 
+Scalar floats::erfc(Scalar x) {
+  Scalar a = lesser(10.5, abs(x));  // from there on the result is 0; NaN stays
+  Scalar sum = a + 2.0;
+  Scalar w = 1.0 / sum;
+  // What w has lost, relative to it; the product changes by 1 + 2.75 w of that.
+  Scalar lost = fma(-w, a - (sum - 2.0), fma(-w, sum, 1.0));
+  lost = fma(lost * 2.75, w, lost);
+  Scalar t = w - kErfcCenter32, slope = polynomial(t, std::span(kErfc32).subspan(1));
+  Scalar p = fma(t, slope, kErfc32[0]), lostOfP = fma(t, slope, kErfc32[0] - p);
+  Scalar product = w * p, square = a * a;
+  ExponentialLessOne e = expLessOne(-square, fma(-a, a, square));
+  Scalar low = fma(product, lost, fma(w, lostOfP, fma(w, p, -product)));
+  Scalar rest = fma(product, e.r, fma(product, e.more, fma(low, e.r + e.more, low)));
+  Scalar tail = x.builder->scaleByPowerOf2(product + rest, e.n);
+  Scalar large = select(x < 0.0, 2.0 - tail, tail);
+  return select(a <= 0.5, erfcNear(x, polynomial(x * x, kErfSmall32)), large);
+}
+
 namespace functions {
 
 Scalar tanh(Scalar x) { return isDouble(x) ? doubles::tanh(x) : tanh32(x); }
 Scalar sigmoid(Scalar x) { return math::sigmoid(x); }
 Scalar erf(Scalar x) { return isDouble(x) ? erf64(x) : erf32(x); }
-Scalar erfc(Scalar x) { return inDoubles(x, erfc64); }
+Scalar erfc(Scalar x) { return isDouble(x) ? erfc64(x) : floats::erfc(x); }
 Scalar asin(Scalar x) { return isDouble(x) ? doubles::asin(x) : floats::asin(x); }
 Scalar acos(Scalar x) { return isDouble(x) ? doubles::acos(x) : floats::acos(x); }
 Scalar asinh(Scalar x) { return isDouble(x) ? doubles::asinh(x) : floats::asinh(x); }
