@@ -429,7 +429,7 @@ class Helper : private SyntaxView {
     }
     while (back(n, T::NAME) && back(n + 1, T::DOT)) n += 2;
     if (!back(n + 1, T::AT) || !back(n + 2, T::ASSIGN)) return false;
-    const Token* end = outside(2, [](size_t type) { return type == T::SEMI; });
+    const Token* end = outside(1, [](size_t type) { return type == T::SEMI; });
     const Token* last = nullptr;
     for (ssize_t k = 1; ahead(k) && ahead(k) != end; ++k) last = ahead(k);
     if (!last) return say(Form::AnnotationPlace);

@@ -263,9 +263,15 @@ Val Expressions::evalLambda(const ast::Expr& e) {
     const auto uses = names.within(e.span);
     const auto use = std::ranges::find_if(uses, [&](const Use& u) { return u.assigned && u.declaration == d; });
     if (use == uses.end()) continue;
-    return context_
-        .error(Code::E0107, use->span, "a lambda cannot assign to `" + d->name + "`, which is bound outside of it")
-        .help("give the new value back, and assign it where `" + d->name + "` is bound");
+    auto error = context_.error(Code::E0107, use->span,
+                                "a lambda cannot assign to `" + d->name + "`, which is bound outside of it");
+    const ast::File* file = fileOf(context_);
+    const ast::Expr* target = file ? expressionAt(*file, use->span) : nullptr;
+    if (target && isOfLambda(*file, *target))
+      unknownNames_.offerBinding(error, d->name, use->span);
+    else
+      error.help("give the new value back, and assign it where `" + d->name + "` is bound");
+    return error;
   }
   auto f = std::make_shared<FnValue>();
   f->kind = FnValue::Kind::Lambda;
