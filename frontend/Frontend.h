@@ -70,8 +70,9 @@ struct Lowered {
   struct Kept {
     std::string name;
     bool isVar = false;
-    Span span;                       ///< where it is bound
+    Span span;  ///< where it is bound, or assigned by the statement that it is kept as; may be none
     std::optional<KeptValue> value;  ///< nothing for what is kept as its statement: functions, types, sequences
+    std::optional<KeptValue> tree;   ///< without a value: of a tree with functions
     std::string type;                ///< for people
     std::vector<std::string> uses;   ///< without a value: names that its statement sees
   };

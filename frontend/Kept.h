@@ -1,5 +1,5 @@
 // Values that a session keeps between its entries, as data: what one entry bound, the next one finds bound. Functions
-// and types are kept as their declarations instead.
+// and types are kept as their declarations or statements instead.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -11,9 +11,23 @@
 
 namespace tenc::frontend {
 
-/// A value without the elements of its tensors.
+/// A value without the elements of its tensors. A Function is part of a tree whose statement says which one.
 struct KeptValue {
-  enum class Kind : uint8_t { Tensor, Int, Float, Bool, String, Choice, DType, Device, Shape, Tuple, List, Struct };
+  enum class Kind : uint8_t {
+    Tensor,
+    Int,
+    Float,
+    Bool,
+    String,
+    Choice,
+    DType,
+    Device,
+    Shape,
+    Tuple,
+    List,
+    Struct,
+    Function
+  };
   Kind kind = Kind::Tuple;
   size_t tensor = 0;                 ///< Tensor: which result of `main`; on the way in, which of SessionValue::tensors
   __int128 integer = 0;              ///< Int
@@ -57,6 +71,8 @@ struct SessionValue {
 struct KeptStatements {
   size_t count = 0;
   std::vector<Span> old;  ///< the names that only kept statements see, where they are bound
+  /// What trees with functions hold besides them, by the names that the statements bind.
+  std::vector<SessionValue> trees;
 };
 
 }  // namespace tenc::frontend

@@ -61,7 +61,14 @@ void Script::run(const ast::File& file) {
     for (const auto& [name, s] : unit.constants) constants_.constantOf(unit, *s);
     sessionValues_.bindInputs(inputs);
     if (!context_.out.unfit.empty()) return;
-    const Flow flow = statements_.lowerFrom(file.statements, nullptr, nullptr);
+    StatementList statements = file.statements;
+    while (!context_.options.kept.trees.empty() && !statements.empty() &&
+           !(statements[0] && statements[0]->span.file == file.source)) {  // of earlier entries
+      statements_.lowerFrom(statements.first(1), nullptr, nullptr);
+      if (statements[0]) sessionValues_.bindTrees(*statements[0]);
+      statements = statements.subspan(1);
+    }
+    const Flow flow = statements_.lowerFrom(statements, nullptr, nullptr);
     if (imports(file, "torch") && !unit.modules.contains("torch")) habits_.methodsOfTorch(file);
     std::vector<ir::Value*> results;
     if (context_.options.session) results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val());

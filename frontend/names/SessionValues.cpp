@@ -33,13 +33,19 @@ class Keeper {
  public:
   explicit Keeper(std::vector<ir::Value*>& results) : results_(results) {}
 
-  /// Nothing for what is kept as its declaration: functions, types, sequences, and trees that hold one.
+  /// Nothing for what is kept as its statement: functions, types, sequences, and trees that hold one.
   std::optional<KeptValue> keep(const Val& v) {
     const size_t before = results_.size();
     KeptValue kept;
     if (describe(v, kept)) return kept;
     results_.resize(before);
     return std::nullopt;
+  }
+  /// What a tree holds besides functions.
+  std::optional<KeptValue> keepTree(const Val& v) {
+    if (!v.isTree()) return std::nullopt;
+    withFunctions_ = true;
+    return keep(v);
   }
 
  private:
@@ -67,6 +73,7 @@ class Keeper {
       case ValKind::Tuple: kept.kind = Kind::Tuple; return elements(v, kept);
       case ValKind::List: kept.kind = Kind::List; return elements(v, kept);
       case ValKind::Struct: kept.kind = Kind::Struct; return elements(v, kept) && declaration(*v.info, kept);
+      case ValKind::Function: kept.kind = Kind::Function; return withFunctions_;
       default: return false;
     }
   }
@@ -84,7 +91,7 @@ class Keeper {
     for (const ast::Field& f : info.decl->stmt->fields) kept.fields.push_back(f.name.text);
     for (const auto& [name, value] : info.args) {
       KeptValue arg;
-      if (value.is(ValKind::Type) || !describe(value, arg)) continue;
+      if (value.is(ValKind::Type) || value.is(ValKind::Function) || !describe(value, arg)) continue;
       kept.argNames.push_back(name);
       kept.args.push_back(std::move(arg));
     }
@@ -92,7 +99,13 @@ class Keeper {
   }
 
   std::vector<ir::Value*>& results_;
+  bool withFunctions_ = false;
 };
+
+bool bindsAt(const ast::Pattern& pattern, Span declared) {
+  if (!pattern.isTuple) return pattern.name.span == declared;
+  return std::ranges::any_of(pattern.elements, [&](const ast::Pattern& element) { return bindsAt(element, declared); });
+}
 
 /// Whether the value of a last expression is printed; of functions and types the tool says what they are.
 bool printable(const Val& v) {
@@ -113,12 +126,18 @@ std::vector<size_t> KeptValue::tensors() const {
 
 std::vector<ir::Value*> SessionValues::declareInputs(ir::Func& main) {
   std::vector<ir::Value*> inputs;
-  for (const SessionValue& v : context_.options.values) {
+  const auto declare = [&](const SessionValue& v) {
     for (const SessionInput& in : v.tensors) {
       inputs.push_back(main.body->addArg(ir::Type{in.dtype, in.shape, {}}, v.name));
       main.paramPlaces.push_back(in.place);
       if (!in.place.empty()) context_.derived.notePlaces();
+      places_[inputs.back()] = ir::DeviceTable::normal(in.place);
     }
+  };
+  std::ranges::for_each(context_.options.values, declare);
+  for (const SessionValue& tree : context_.options.kept.trees) {
+    declare(tree);
+    trees_.emplace_back(inputs.end() - static_cast<std::ptrdiff_t>(tree.tensors.size()), inputs.end());
   }
   return inputs;
 }
@@ -126,8 +145,6 @@ std::vector<ir::Value*> SessionValues::declareInputs(ir::Func& main) {
 void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
   size_t first = 0;
   for (const SessionValue& v : context_.options.values) {
-    for (size_t i = 0; i < v.tensors.size(); ++i)
-      places_[inputs[first + i]] = ir::DeviceTable::normal(v.tensors[i].place);
     const size_t errors = context_.diags.all().size();
     context_.at(v.span);
     Val value = keptValue(v.value, {inputs.begin() + static_cast<std::ptrdiff_t>(first), v.tensors.size()}, v.span);
@@ -141,6 +158,54 @@ void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
     bound_.emplace_back(v.span, binding.value);
   }
 }
+
+void SessionValues::bindTrees(const ast::Stmt& statement) {
+  const auto& trees = context_.options.kept.trees;
+  for (size_t i = 0; i < trees.size(); ++i) {
+    Binding* binding = bindsAt(statement.pattern, trees[i].span) ? context_.frame().bound(trees[i].span) : nullptr;
+    if (!binding || binding->value.poison()) continue;
+    context_.at(trees[i].span);
+    if (const std::optional<Val> tree = treeOver(binding->value, trees[i].value, trees_[i], trees[i].span))
+      binding->value = structs_.refit(*tree);
+    bound_.emplace_back(trees[i].span, binding->value);
+  }
+}
+
+/// `made`, which the statement of a tree gives, with all that was kept in the place of what is no function; nothing
+/// when the statement gives another tree now.
+std::optional<Val> SessionValues::treeOver(const Val& made, const KeptValue& kept, std::span<ir::Value* const> tensors,
+                                           Span span) {
+  if (kept.kind == Kind::Function) return made.is(ValKind::Function) ? std::optional(made) : std::nullopt;
+  if (!made.isTree()) {
+    Val value = keptValue(kept, tensors, span);
+    return value.poison() ? std::nullopt : std::optional(std::move(value));
+  }
+  const bool isSame = made.elems.size() == kept.elems.size() &&
+                      made.is(kept.kind == Kind::Struct ? ValKind::Struct
+                              : kept.kind == Kind::List ? ValKind::List
+                                                        : ValKind::Tuple) &&
+                      (kept.kind != Kind::Struct || made.info->decl->stmt->name.text == kept.text);
+  if (!isSame) return std::nullopt;
+  Val tree = made;
+  for (size_t i = 0; i < kept.elems.size(); ++i) {
+    std::optional<Val> part = treeOver(made.elems[i], kept.elems[i], tensors, span);
+    if (!part) return std::nullopt;
+    tree.elems.edit()[i] = std::move(*part);
+  }
+  return tree;
+}
+
+namespace {
+/// Whether the functions in two trees are the very same.
+bool holdSameFunctions(const Val& a, const Val& b) {
+  if (a.is(ValKind::Function) || b.is(ValKind::Function)) return a.kind == b.kind && a.fn == b.fn;
+  if (!holdsFunction(a) && !holdsFunction(b)) return true;
+  if (a.kind != b.kind || a.elems.size() != b.elems.size()) return false;
+  for (size_t i = 0; i < a.elems.size(); ++i)
+    if (!holdSameFunctions(a.elems[i], b.elems[i])) return false;
+  return true;
+}
+}  // namespace
 
 Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> tensors, Span span) {
   std::vector<Val> elems;
@@ -166,6 +231,7 @@ Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> 
     case Kind::Tuple: return Val::ofTuple(std::move(elems), span);
     case Kind::List: return Val::ofList(std::move(elems), span);
     case Kind::Struct: return keptStruct(kept, std::move(elems), span);
+    case Kind::Function: return {};  // its statement says it
   }
   v.dtype = kept.dtype;
   v.dim = kept.dim;
@@ -219,7 +285,8 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
   std::vector<ir::Value*> results;
   const auto keep = [&](const std::string& name, const Val& value, bool isVar, Span span) -> Lowered::Kept& {
     const std::string type = value.is(ValKind::List) ? toString(typeOf(value)) : describe(value);
-    return context_.out.kept.emplace_back(Lowered::Kept{name, isVar, span, Keeper(results).keep(value), type, {}});
+    return context_.out.kept.emplace_back(
+        Lowered::Kept{name, isVar, span, Keeper(results).keep(value), std::nullopt, type, {}});
   };
   std::map<std::string, const Binding*> latest;
   std::vector<std::string> order;
@@ -237,13 +304,19 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
     }
     Lowered::Kept& kept = keep(name, b.value, b.isVar, b.declaration);
     if (kept.value) continue;
+    kept.tree = Keeper(results).keepTree(b.value);
+    // The functions are those that the statement of an earlier entry gives.
+    const Val* before = kept.tree ? cameIn(b.declaration) : nullptr;
+    if (before && holdSameFunctions(*before, b.value)) continue;
     kept.span = writing && decides(file, *writing) ? nameIn(*writing, b.declaration) : Span();
     if (!kept.span.valid()) continue;
     for (const Declaration* d : seenBy(*writing)) kept.uses.push_back(d->name);
   }
   // A statement sees the values of its entry.
-  const auto statements = std::ranges::stable_partition(context_.out.kept, [](const auto& k) { return !!k.value; });
-  std::ranges::stable_sort(statements, {}, [](const auto& k) { return k.span.begin; });
+  const auto statements =
+      std::ranges::stable_partition(context_.out.kept, [](const auto& k) { return k.value.has_value(); });
+  std::ranges::stable_sort(statements, {},
+                           [&](const auto& k) { return std::pair(k.span.file == file.source, k.span.begin); });
   if (!last.poison() && !last.is(ValKind::Unit)) {
     const Val value = tensors_.settle(last);
     if (printable(value)) {
@@ -264,13 +337,6 @@ const Val* SessionValues::cameIn(Span declared) const {
   const auto found = std::ranges::find(bound_, declared, [](const auto& bound) { return bound.first; });
   return found == bound_.end() ? nullptr : &found->second;
 }
-
-namespace {
-bool bindsAt(const ast::Pattern& pattern, Span declared) {
-  if (!pattern.isTuple) return pattern.name.span == declared;
-  return std::ranges::any_of(pattern.elements, [&](const ast::Pattern& element) { return bindsAt(element, declared); });
-}
-}  // namespace
 
 const ast::Stmt* SessionValues::lastWriting(const ast::File& file, Span declared) const {
   const Resolution& names = *units_.script().resolution;

@@ -1,5 +1,6 @@
 // Values that a session keeps between its entries.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -29,6 +30,8 @@ class SessionValues {
   std::vector<ir::Value*> declareInputs(ir::Func& main);
   /// Binds Options::values in the script's scope; those that fit their structs no longer are Lowered::unfit.
   void bindInputs(const std::vector<ir::Value*>& inputs);
+  /// Gives trees that a kept statement has bound what was kept of them.
+  void bindTrees(const ast::Stmt& statement);
   /// Fills Lowered::kept when the script has been lowered; gives the results of `main`. `last`: the value of a last
   /// expression.
   std::vector<ir::Value*> keepValues(const ast::File& file, const Val& last);
@@ -48,6 +51,7 @@ class SessionValues {
   bool isPlaced(const Val& made) const;
   /// Poison when a struct in it is declared otherwise now.
   Val keptValue(const KeptValue& kept, std::span<ir::Value* const> tensors, Span span);
+  std::optional<Val> treeOver(const Val& made, const KeptValue& kept, std::span<ir::Value* const> tensors, Span span);
   Val keptStruct(const KeptValue& kept, std::vector<Val> fields, Span span);
 
   Context& context_;
@@ -56,7 +60,8 @@ class SessionValues {
   Structs& structs_;
   Tensors& tensors_;
   Calls& calls_;
-  std::vector<std::pair<Span, Val>> bound_;                   ///< what bindInputs has bound
+  std::vector<std::pair<Span, Val>> bound_;                   ///< what earlier entries have bound
+  std::vector<std::vector<ir::Value*>> trees_;                ///< the parameters of each kept tree
   std::unordered_map<const ir::Value*, std::string> places_;  ///< of the parameters
 };
 

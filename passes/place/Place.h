@@ -292,6 +292,8 @@ class Reporter {
 std::string sourceName(const ir::Op& op);
 /// The value behind broadcasts that the frontend inserted.
 const ir::Value* behindBroadcast(const ir::Value* v);
+/// The first value of a variable: from any later one out of the loops and back over assignments.
+const ir::Value* firstValue(const ir::Value* v);
 /// The value behind what one built-in made of its operand on the way to `op`, as `stack` does.
 const ir::Value* writtenOperand(const ir::Op& op, const ir::Value* v);
 

@@ -128,7 +128,11 @@ std::vector<Reporter::Move> Reporter::movesTo(const Op& op, const std::vector<Op
       moves.push_back({value, std::move(use), {0, 1}, 1});
       continue;
     }
-    moves.push_back({value, std::move(use), costOf(value), 1});
+    // What a loop carries may be written where it starts, before the loop.
+    const Value* start = firstValue(value);
+    const bool isStart = start != value && use.span.valid() && spanOf(start) == use.span;
+    const Cost cost = costOf(isStart ? start : value);
+    moves.push_back({value, std::move(use), cost, 1});
     if (isOperator(op) && !moves.back().use.part) addLeaves(op, o.number, moves.back());
   }
   return moves;

@@ -27,11 +27,12 @@ const Op* assignmentTo(const Value* v) {
   return nullptr;
 }
 
-/// The first value of a variable: from any later one out of the loops and back over assignments.
+}  // namespace
+
 const Value* firstValue(const Value* v) {
   while (true) {
     const Op* loop = v->op ? nullptr : v->region->parentOp;
-    if (loop && ir::isLoop(*loop)) {
+    if (loop && ir::isLoop(*loop) && v->index >= ir::firstCarriedArg(*loop)) {
       v = loop->operand(ir::firstCarriedOperand(*loop) + v->index - ir::firstCarriedArg(*loop));
     } else if (v->op && v->op->kind == OpKind::SamePlace) {
       v = v->op->operand(1);
@@ -40,8 +41,6 @@ const Value* firstValue(const Value* v) {
     }
   }
 }
-
-}  // namespace
 
 bool Reporter::isMadeIn(const Value* v, Span text) const {
   if (!v->op || !covers(text, spanOf(*v->op)) || v->op->has(ir::Trait::Placing) || !v->op->regions.empty())

@@ -177,36 +177,43 @@ KeptState::Devices KeptState::replacedDevices(const ast::File& entry) const {
   return replaced;
 }
 
+frontend::SessionValue KeptState::sessionValue(const Value& v, size_t statements, const Devices& replaced) {
+  frontend::SessionValue kept{v.name, v.isVar, v.isOld, statements, v.span, v.isVar ? Span() : v.start, v.value, {}};
+  for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
+  renameDevices(kept.value, replaced);
+  for (frontend::SessionInput& t : kept.tensors) renameDevices(t.place, replaced);
+  return kept;
+}
+
 std::vector<frontend::SessionValue> KeptState::values(const Devices& replaced) const {
   std::vector<frontend::SessionValue> list;
   size_t statements = 0;
   for (const Value& v : values_) {
     statements += v.statement ? 1 : 0;
     if (v.statement) continue;
-    frontend::SessionValue& kept = list.emplace_back(
-        frontend::SessionValue{v.name, v.isVar, v.isOld, statements, v.span, v.isVar ? Span() : v.start, v.value, {}});
-    for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
-    if (replaced.empty()) continue;
-    renameDevices(kept.value, replaced);
-    for (frontend::SessionInput& t : kept.tensors) renameDevices(t.place, replaced);
+    list.push_back(sessionValue(v, statements, replaced));
   }
   return list;
 }
 
-frontend::KeptStatements KeptState::statements() const {
+frontend::KeptStatements KeptState::statements(const Devices& replaced) const {
   frontend::KeptStatements kept;
   for (const Value& v : values_) {
     if (!v.statement) continue;
     ++kept.count;
     if (v.isOld) kept.old.push_back(v.span);
+    if (v.isTree) kept.trees.push_back(sessionValue(v, 0, replaced));
   }
   return kept;
 }
 
 std::vector<const void*> KeptState::inputData() const {
   std::vector<const void*> list;
-  for (const Value& v : values_) {
-    for (const KeptTensor& t : v.tensors) list.push_back(t.data.data());
+  for (const bool ofStatements : {false, true}) {
+    for (const Value& v : values_) {
+      if ((v.statement != nullptr) != ofStatements) continue;
+      for (const KeptTensor& t : v.tensors) list.push_back(t.data.data());
+    }
   }
   return list;
 }
@@ -275,6 +282,21 @@ std::vector<std::string> KeptState::commit(ast::File entry, const std::vector<fr
       if (const auto bound = bindings.find(k.name); bound != bindings.end() && !bound->second->pattern.isTuple)
         v.start = bound->second->value->span;
     } else {
+      std::map<size_t, size_t> numbers;
+      if (k.tree) {
+        v.value = *k.tree;
+        takeTensors(v.value, results, v.tensors, numbers);
+        v.isTree = true;
+      }
+      // The functions of a tree may be those that an earlier statement gives. What another one has seen of it stays.
+      if (const auto known = std::ranges::find_if(
+              values_, [&](const Value& old) { return k.tree && old.statement && !old.isOld && old.span == k.span; });
+          known != values_.end() && !isSeen(static_cast<size_t>(known - values_.begin()))) {
+        v.statement = std::move(known->statement);
+        v.uses = std::move(known->uses);
+        *known = std::move(v);
+        continue;
+      }
       const auto statement = std::ranges::find_if(
           entry.statements, [&](const auto& s) { return s && k.span.valid() && givesValue(*s, k.span); });
       dropValue(k.name, sources);

@@ -46,7 +46,7 @@ class KeptState {
   Devices replacedDevices(const ast::File& entry) const;
   /// The kept values, and where the bytes of their tensors are. Places of `replaced` are called by their devices.
   std::vector<frontend::SessionValue> values(const Devices& replaced = {}) const;
-  frontend::KeptStatements statements() const;
+  frontend::KeptStatements statements(const Devices& replaced = {}) const;
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed; `_` is the value that it showed. `results` are those of
@@ -81,9 +81,11 @@ class KeptState {
     std::string described;  ///< the type as messages say it
     std::vector<KeptTensor> tensors;
     ast::StmtPtr statement;         ///< null where `value` says all
+    bool isTree = false;            ///< with functions that `statement` gives: `value` says what is none
     std::vector<std::string> uses;  ///< of `statement`
     bool isOld = false;             ///< it is there for kept statements alone, which were entered when it was so
   };
+  static frontend::SessionValue sessionValue(const Value& v, size_t statements, const Devices& replaced);
   void replaceDeclaration(ast::StmtPtr statement, SourceManager& sources);
   /// A value that goes, or stays for the statements that see it.
   void dropValue(const std::string& name, SourceManager& sources);

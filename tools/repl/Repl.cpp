@@ -218,8 +218,9 @@ frontend::Lowered Shell::lower(ast::File& entry) {
   std::vector<std::string> dropped;
   frontend::Lowered lowered;
   while (true) {
-    session_.options().values = state_.values(state_.replacedDevices(entry));
-    session_.options().kept = state_.statements();
+    const KeptState::Devices replaced = state_.replacedDevices(entry);
+    session_.options().values = state_.values(replaced);
+    session_.options().kept = state_.statements(replaced);
     lowered = session_.lower(KeptState::Script(state_, entry).file());
     if (lowered.unfit.empty()) break;
     // A value whose struct was declared anew may not fit any more: then it goes, and the entry is compiled again.

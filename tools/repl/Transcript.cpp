@@ -33,6 +33,15 @@ bool binds(const ast::Stmt& s) { return s.kind == ast::Stmt::Kind::Let || s.kind
 
 }  // namespace
 
+namespace {
+/// The name that the statement alone gives its value, where it may be given it once more.
+std::string givenFunction(const ast::Stmt& s) {
+  if (binds(s)) return s.pattern.name.text;
+  const bool whole = s.kind == ast::Stmt::Kind::Assign && s.op == "=" && s.target->kind == ast::Expr::Kind::Name;
+  return whole && s.value->kind == ast::Expr::Kind::Lambda ? s.target->text : "";
+}
+}  // namespace
+
 void Transcript::add(const SourceManager& sources, const ast::File& script, Last last,
                      const frontend::Resolution& names, const std::set<std::string>& functions) {
   using DeclarationKind = frontend::Declaration::Kind;
@@ -85,8 +94,8 @@ void Transcript::add(const SourceManager& sources, const ast::File& script, Last
     const std::string key = declarationKey(*s);
     if (key.empty()) {
       std::ranges::move(usesIn(*s), std::back_inserter(e.uses));
-      if (binds(*s) && functions.contains(s->pattern.name.text))
-        e.functions.push_back({s->pattern.name.text, range(s->span)});
+      if (const std::string name = givenFunction(*s); functions.contains(name))
+        e.functions.push_back({name, range(s->span)});
       continue;
     }
     Declared d;
