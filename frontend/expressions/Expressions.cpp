@@ -26,6 +26,8 @@
 #include "frontend/expressions/Operators.h"
 #include "frontend/expressions/StructLiterals.h"
 #include "frontend/habits/Habits.h"
+#include "frontend/habits/LocalNames.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
