@@ -4,6 +4,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -81,7 +82,10 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
   if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) {
     const std::string& name = call.args[0]->args[0]->text;
     const ast::File* file = context_.frame().unit->file;
-    return file && aliasRead(*file, name, call.span, /*variablesShare=*/true) ? "" : name;
+    const Libraries libraries = file ? librariesOf(*file) : Libraries();
+    // Where `y = x` is another name; objects are of Python also once their class is a struct.
+    const bool shares = value.is(Val::Kind::Struct) || libraries.numpy || libraries.torch;
+    return file && shares && aliasRead(*file, name, call.span, /*variablesShare=*/true) ? "" : name;
   }
   if (!value.is(Val::Kind::Tuple) || value.elems.empty()) return "";
   // `optim.step(state, m, g)` gives a new m and a new state.
