@@ -1,4 +1,5 @@
 // From fused IR to a Program: kernels, storages, then one step an op.
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -92,28 +93,38 @@ class Lowering {
     steps.push_back({abi::Copy{to, from, static_cast<uint64_t>(v->type.bytes())}});
   }
 
-  /// All at once: a source that is the target of another copy goes through a temporary.
+  /// All at once: what is a target and a source goes through a temporary where copies form a cycle.
   void parallel(const std::vector<ValueCopy>& copies, const Op& at, abi::Block& steps) {
-    std::vector<std::pair<const ValueCopy*, BufferId>> late;
-    for (const ValueCopy& c : copies) {
-      bool overwritten = false;
-      for (const ValueCopy& other : copies) {
-        overwritten = overwritten || (&other != &c && other.to == storage_->slot(c.from).storage);
+    struct Pending {
+      ValueCopy copy;
+      abi::KernelArg from;
+      uint32_t storage;  ///< that it reads
+    };
+    std::vector<Pending> pending;
+    for (const ValueCopy& c : copies) pending.push_back({c, arg(c.from), storage_->slot(c.from).storage});
+    // First what nothing is read from any more; where there are only cycles, one value goes through a temporary.
+    while (!pending.empty()) {
+      const auto isFree = [&](const Pending& p) {
+        return std::ranges::none_of(pending,
+                                    [&](const Pending& other) { return &other != &p && other.storage == p.copy.to; });
+      };
+      if (const auto next = std::ranges::find_if(pending, isFree); next != pending.end()) {
+        copy({next->copy.to, 0}, next->from, next->copy.from, steps);
+        pending.erase(next);
+        continue;
       }
-      if (!overwritten) continue;
-      BufferId t = storage_->temporary(c.from, at);
-      copy({t, 0}, arg(c.from), c.from, steps);
-      late.emplace_back(&c, t);
-    }
-    for (const ValueCopy& c : copies) {
-      bool isLate = false;
-      for (const auto& [l, t] : late) {
-        if (l == &c) {
-          copy({c.to, 0}, {t, 0}, c.from, steps);
-          isLate = true;
+      const uint32_t wanted = pending.front().copy.to;
+      std::unordered_map<const Value*, BufferId> saved;
+      for (Pending& p : pending) {
+        if (&p == &pending.front() || p.storage != wanted) continue;
+        const auto [known, isNew] = saved.try_emplace(p.copy.from);
+        if (isNew) {
+          known->second = storage_->temporary(p.copy.from, at);
+          copy({known->second, 0}, p.from, p.copy.from, steps);
         }
+        p.from = {known->second, 0};
+        p.storage = known->second;
       }
-      if (!isLate) copy({c.to, 0}, arg(c.from), c.from, steps);
     }
   }
 

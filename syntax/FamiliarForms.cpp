@@ -120,7 +120,7 @@ constexpr FamiliarForm kForms[] = {
      "let y = @cpu 1\n"},
     {Form::PrintStatement, "`print` is called like a function: `print(x)`", "print 1\n"},
     {Form::Either, "logical or is `or`", "print((1 > 2) | (1 < 2))\n"},
-    {Form::EitherCompared, "comparisons are joined by `or`; Python's `|` binds tighter than they do",
+    {Form::EitherCompared, "comparisons are joined by `or`, since the bar of Python binds tighter than they do",
      "print(1 > 2 | 1 < 2)\n"},
     {Form::ParameterWord, "a parameter has no keyword; one that is assigned is bound anew: `var x = x`",
      "fn f(var x: f32) { x += 1.0\n  x }\n"},

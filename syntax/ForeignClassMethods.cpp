@@ -165,6 +165,7 @@ class Writer {
         changedInPlace_.erase(f.name);
     for (const auto& [name, isNumber] : fills)
       if (isNumber) changedInPlace_.erase(name);
+    if (const auto p = madeOfOne()) return p;
     for (const std::string& name : class_.unfilled) class_.fields.push_back({name, "()"});
     for (const PythonClass::Field& f : class_.fields) noteDims(f.name, f.value);
     for (const Method& m : class_.methods)
@@ -173,6 +174,21 @@ class Writer {
     for (const Method& m : class_.methods)
       if (const auto p = renamed(m)) return p;
     return eachLine([&](const Method& m, const Line& l) { return shared(m, l); });
+  }
+  /// Whether a field that methods change where it is was made of what another one is made of, too: `X` and `X[0]`.
+  std::optional<ClassProblem> madeOfOne() const {
+    const auto holds = [](const PythonClass::Field& f, std::string_view name) { return holdersIn(f.value, name) > 0; };
+    for (const PythonClass::Field& f : class_.fields) {
+      const std::string_view name = wordAt(f.value);  // at the root of a path
+      if (name.empty() || isNumeral(name) || isOfLibrary(name) || isNumberParameter(class_, text_, name)) continue;
+      if (!changedInPlace_.contains(f.name) || !holds(f, name) || f.value[name.size()] == '(') continue;
+      for (const PythonClass::Field& other : class_.fields)
+        if (&other != &f && holds(other, name))
+          for (const Method& m : class_.methods)
+            for (size_t i = 0; i < m.lines.size(); ++i)
+              if (changesIn(m, i, f.name)) return problem(m.lines[i], kOneArray);
+    }
+    return std::nullopt;
   }
   /// How many dims a field has that starts as `np.zeros((5, 2))`.
   void noteDims(std::string_view field, std::string_view value) {
@@ -275,7 +291,9 @@ class Writer {
     bool found = false;
     for (const Line& l : m.lines) {
       const size_t equals = assignmentIn(l.statement);
-      if (equals == std::string::npos || !mentions(std::string_view(l.statement).substr(0, equals), name)) continue;
+      const bool field = trimmed(l.statement).starts_with("self.");  // has a value of its own
+      if (equals == std::string::npos || field || !mentions(std::string_view(l.statement).substr(0, equals), name))
+        continue;
       const std::string_view value = trimmed(std::string_view(l.statement).substr(equals + 1));
       found = isNumeral(value) || value.ends_with(".shape") || value.find(".shape[") != value.npos ||
               ((value.starts_with("len(") || value.starts_with("int(")) && value.ends_with(')'));

@@ -119,6 +119,12 @@ bool holdsEnd(BuiltinCall& k, const Val& from, double end, DType t) {
   return false;
 }
 
+/// The dtype of numbers with fractions: they adopt no integers, which would cut these off without a word.
+std::optional<DType> fractionsOf(BuiltinCall& k, DType otherwise) {
+  const std::optional<DType> t = k.dtype(otherwise);
+  return t && !k.has("dtype") && !ir::isFloat(*t) ? otherwise : t;
+}
+
 Val arange(BuiltinCall& k) {
   Val zero = Val::ofInt(0, k.span), one = Val::ofInt(1, k.span);
   const Val& a = k.has("b") ? k["a"] : zero;
@@ -129,7 +135,7 @@ Val arange(BuiltinCall& k) {
   for (const Val* v : {&a, &b, &step}) {
     if (v->isNumber() && !v->adopts && (v->is(Val::Kind::Float) || integers)) own = v->dtype;
   }
-  auto t = k.dtype(own);
+  auto t = integers ? k.dtype(own) : fractionsOf(k, own);
   if (!t) return k.lost();
   if (*t == DType::Bool) return k.failAt("dtype", Code::E0201, "`arange` makes numbers, not bool");
   if (integers) {
@@ -168,7 +174,7 @@ Val arange(BuiltinCall& k) {
 Val linspace(BuiltinCall& k) {
   auto n = k.integer("n");
   auto endpoint = k.flag("endpoint");
-  auto t = k.dtype();
+  auto t = fractionsOf(k, DType::F32);
   ir::Value *a = k.tensor("a", DType::F64), *b = k.tensor("b", DType::F64);
   if (!n || !endpoint || !t || !a || !b || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return k.lost();
   if (a->type.rank() != 0 || b->type.rank() != 0)

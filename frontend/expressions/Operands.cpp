@@ -15,8 +15,10 @@
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/StartValues.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/habits/WiderNumbers.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
@@ -68,19 +70,29 @@ bool isLogical(std::string_view opName) { return opName == "and" || opName == "o
 }  // namespace
 
 namespace {
-/// `i64(2.9)` for what is assigned to elements of integers; none where these were written as a list, which in Python
-/// would keep the fraction.
+/// `i64(2.9)` for what is assigned to elements of integers; none where nothing but a list can
+/// have made them, which in Python would keep the fraction, or where the variable has other values, which may be floats
+/// there.
 std::vector<Edit> cutOff(Context& context, const Val& variable, const Val& value) {
   const ast::File* file = context.frame().unit->file;
   const ast::Expr* start = file ? expressionAt(*file, variable.span) : nullptr;
-  if (!start || start->kind == ast::Expr::Kind::Array || !value.span.valid()) return {};
+  const ast::Stmt* declared = start ? placeIn(*file, variable.span).statement : nullptr;
+  const auto isDType = [](const ast::Argument& a) { return a.name && a.name->text == "dtype"; };
+  if (!declared || start->kind != ast::Expr::Kind::Call || !value.span.valid() ||
+      (start->args[0]->text != "arange" && std::ranges::none_of(start->arguments, isDType)))
+    return {};
+  bool fixed = true;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool whole = s.kind == ast::Stmt::Kind::Assign && s.op == "=" && s.target->kind == ast::Expr::Kind::Name;
+    fixed = fixed && !(whole && s.target->text == nameBound(*declared));
+  };
+  visitAround(*file, variable.span, visitor);
+  if (!fixed) return {};
   const std::string name(ir::name(*ownDType(variable)));
   return {{Span{value.span.file, value.span.begin, value.span.begin}, name + "("},
           {Span{value.span.file, value.span.end, value.span.end}, ")"}};
 }
-}  // namespace
-
-namespace {
 
 struct IntegerOperand {
   DType dtype;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/InPlaceLayers.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/PythonSums.h"
 #include "frontend/names/Scan.h"
 #include "ir/DeviceTable.h"
 #include "ir/Type.h"
@@ -114,6 +116,10 @@ NameSet AliasScope::aliasesOf(const std::string& name, Span change) const {
   NameSet found{name};
   for (size_t before = 0; before != found.size();) {
     before = found.size();
+    for (const Together& a : together_)
+      if (found.contains(a.name))
+        for (const Together& b : together_)
+          if (b.span == a.span) found.insert(b.name);
     for (const Bound& b : bound_) {
       if (!b.value || (b.span.begin >= change.end && !inOneLoop(b.span, change))) continue;
       if (b.name == name && !reaches(b, change)) continue;
@@ -129,31 +135,69 @@ NameSet AliasScope::aliasesOf(const std::string& name, Span change) const {
 }
 
 namespace {
-/// Whether parts of a value are one name: `[r, r]`, `P { a: r, b: r }`, `list(2, |_| r)`.
-bool holdsTwice(const ast::Expr& value) {
-  NameSet seen;
-  const auto again = [&](const ast::ExprPtr& part) {
-    return part && part->kind == ExprKind::Name && !seen.insert(part->text).second;
+/// The name that a value is, or is a part of by members and slices; empty for others.
+std::string_view nameWithin(const ast::Expr& e) {
+  const ast::Expr* at = &e;
+  while (at->kind == ExprKind::Index || at->kind == ExprKind::Member) at = at->args[0].get();
+  return at->kind == ExprKind::Name && !(at == &e && at->text == "None") ? std::string_view(at->text) : "";
+}
+
+}  // namespace
+
+bool holdsTwice(const ast::Expr& value, bool makes) {
+  std::set<std::string_view> seen;
+  const auto again = [&](const ast::Expr* part) {
+    const std::string_view name = part ? nameWithin(*part) : "";
+    return !name.empty() && !seen.insert(name).second;
   };
-  if (value.kind == ExprKind::Array) return std::ranges::any_of(value.args, again);
+  const auto isAgain = [&](const ast::ExprPtr& part) { return again(part.get()); };
+  if (value.kind == ExprKind::Array || value.kind == ExprKind::Tuple) return std::ranges::any_of(value.args, isAgain);
   if (value.kind == ExprKind::Struct)
-    return std::ranges::any_of(value.fields, [&](const ast::FieldInit& f) { return again(f.value); });
+    return std::ranges::any_of(value.fields, [&](const ast::FieldInit& f) { return again(f.value.get()); });
   const auto& all = value.arguments;
+  if (value.kind == ExprKind::Call && makes)
+    return std::ranges::any_of(all, [&](const ast::Argument& a) { return again(a.value.get()); });
   const ast::Expr* made = value.kind == ExprKind::Call && !all.empty() ? all.back().value.get() : nullptr;
   return made && made->kind == ExprKind::Lambda && made->body && made->body->kind == ExprKind::Name &&
          std::ranges::none_of(made->params,
                               [&](const ast::LambdaParam& p) { return namesOf(p.pattern).contains(made->body->text); });
 }
+
+namespace {
+/// `s.best = s.w`: another field of the same object.
+bool sharesField(const ast::Expr& target, const ast::Expr& value) {
+  if (target.kind != ExprKind::Member || target.args[0]->kind != ExprKind::Name) return false;
+  const ast::Expr* at = &value;
+  while ((at->kind == ExprKind::Index || at->kind == ExprKind::Member) && at->args[0]->kind != ExprKind::Name)
+    at = at->args[0].get();
+  return at->kind == ExprKind::Member && at->args[0]->text == target.args[0]->text && at->text != target.text &&
+         at->text != "shape";
+}
 }  // namespace
 
+bool AliasFile::makesTwice(const ast::Expr& call) const {
+  return std::ranges::any_of(functions(call.args[0]->text), [](const ast::Stmt* fn) {
+    if (fn->bodyIsExpr) return fn->value && holdsTwice(*fn->value, false);
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      const bool gives =
+          s.kind == StmtKind::Return || (s.kind == StmtKind::Expr && &s == fn->body.statements.back().get());
+      found = found || (gives && s.value && holdsTwice(*s.value, false));
+    };
+    visitor.visit(*fn);
+    return found;
+  });
+}
+
 bool AliasScope::holdsTwice(const std::string& name) const {
+  if (std::ranges::find(twice_, name) != twice_.end()) return true;
   return std::ranges::any_of(bound_, [&](const Bound& b) {
     if (b.name != name || b.also || !b.value) return false;
     const bool calls = b.value->kind == ExprKind::Call;
-    return frontend::holdsTwice(*b.value) ||
-           (calls && std::ranges::any_of(all_.functions(b.value->args[0]->text), [](const ast::Stmt* fn) {
-              return fn->bodyIsExpr && fn->value && frontend::holdsTwice(*fn->value);
-            }));
+    const bool makes =
+        calls && (all_.isClass(b.value->args[0]->text) || !all_.functions(b.value->args[0]->text).empty());
+    return frontend::holdsTwice(*b.value, makes) || (calls && all_.makesTwice(*b.value));
   });
 }
 
@@ -262,7 +306,11 @@ void AliasScope::bind(const ast::Pattern& p, const ast::Expr& value, Span span) 
     return;
   }
   const bool apart = value.kind == ExprKind::Tuple && value.args.size() == p.elements.size();
-  for (size_t i = 0; i < p.elements.size(); ++i) bind(p.elements[i], apart ? *value.args[i] : value, span);
+  const bool one = value.kind == ExprKind::Call && all_.makesTwice(value);  // `(p, q) = f()` of one array
+  for (size_t i = 0; i < p.elements.size(); ++i) {
+    bind(p.elements[i], apart ? *value.args[i] : value, span);
+    if (one && !p.elements[i].isTuple) together_.push_back({p.elements[i].name.text, span});
+  }
 }
 namespace {
 /// `x = bitwise_or(x, y)`, which is what an edit makes of `x |= y`.
@@ -276,7 +324,11 @@ bool isUpdateOfBits(const std::string& name, const ast::Expr* value) {
 void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s) {
   if (target.kind == ExprKind::Tuple) {
     const bool apart = value && value->kind == ExprKind::Tuple && value->args.size() == target.args.size();
-    for (size_t i = 0; i < target.args.size(); ++i) assign(*target.args[i], apart ? value->args[i].get() : value, s);
+    const bool one = value && value->kind == ExprKind::Call && all_.makesTwice(*value);
+    for (size_t i = 0; i < target.args.size(); ++i) {
+      assign(*target.args[i], apart ? value->args[i].get() : value, s);
+      if (one && target.args[i]->kind == ExprKind::Name) together_.push_back({target.args[i]->text, s.span});
+    }
     return;
   }
   const ast::Expr* root = rootOf(target);
@@ -290,6 +342,7 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
     changes_.push_back({root->text, s.span, ofPart, &target == root ? nullptr : target.args[0].get()});
     // `head.weight = emb.weight`: an object holds what it is given.
     if (target.kind == ExprKind::Member && s.op == "=" && value) bound_.push_back({root->text, value, s.span, true});
+    if (s.op == "=" && value && sharesField(target, *value)) twice_.push_back(root->text);
   }
 }
 
@@ -410,13 +463,14 @@ NameSet AliasScope::given() const {
 
 bool AliasScope::isOfView(const ast::Subscript& s) const {
   if (s.kind != ast::Subscript::Kind::Index || !s.index) return true;
-  const auto copies = [](const ast::Expr& e) {
+  const auto copies = [this](const ast::Expr& e) {
     const bool compares = e.kind == ExprKind::Binary &&
                           (e.text.starts_with('<') || e.text.starts_with('>') || e.text == "==" || e.text == "!=");
     const bool part = e.kind == ExprKind::Index && std::ranges::any_of(e.subscripts, [](const ast::Subscript& i) {
                         return i.kind == ast::Subscript::Kind::Slice;
                       });
-    return compares || part || e.kind == ExprKind::Array || e.kind == ExprKind::Call;
+    const bool calls = e.kind == ExprKind::Call && mostDims(all_.file(), e) > 0;  // `X[argmin(d)]` is a row
+    return compares || part || e.kind == ExprKind::Array || calls;
   };
   if (copies(*s.index)) return false;
   if (s.index->kind != ExprKind::Name) return true;

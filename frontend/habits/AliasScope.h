@@ -16,6 +16,10 @@ namespace tenc::frontend {
 
 class AliasFile;
 
+/// Whether parts of a value are of one name: `[r, r]`, `P { a: r, b: r[0] }`, `list(2, |_| r)`; with `makes`, also the
+/// arguments of a call.
+bool holdsTwice(const ast::Expr& value, bool makes = false);
+
 /// One function, test or bench, or the script outside of these.
 class AliasScope {
  public:
@@ -58,6 +62,12 @@ class AliasScope {
     bool also = false;                 ///< it holds what it held, too: `xs.append(x)`
   };
 
+  /// One of several names that a statement binds to one array.
+  struct Together {
+    std::string name;
+    Span span;
+  };
+
   void add(const ast::Stmt& s);
   void bind(const ast::Pattern& p, const ast::Expr& value, Span span);
   void assign(const ast::Expr& target, const ast::Expr* value, const ast::Stmt& s);
@@ -82,6 +92,8 @@ class AliasScope {
   const ast::Stmt* fn_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<Changed> changes_;
+  std::vector<Together> together_;
+  std::vector<std::string> twice_;  ///< objects one of whose fields is given another: `s.best = s.w`
   std::vector<Span> loops_, targets_;
   std::vector<const ast::Expr*> names_;
 };
@@ -101,6 +113,8 @@ class AliasFile {
   bool isClass(const std::string& name) const { return classes_.contains(name); }
   /// Whether what is called so, a variable or a field, may give what it is called with.
   bool passes(const ast::Expr& callee);
+  /// Whether what a call of the script's functions gives holds one array twice: `return a, a[1:]`.
+  bool makesTwice(const ast::Expr& call) const;
   AliasScope& scopeAt(Span part);
   const std::vector<const ast::Stmt*>& functions(std::string_view name) const;
   /// The names that a function, or a lambda of the scope, may give; none while it is being found out, as in recursion.

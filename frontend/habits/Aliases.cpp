@@ -136,6 +136,23 @@ std::optional<std::string> aliasIn(AliasFile& all, const std::string& name, Span
   return Callers(all).read(*fn, aliases);
 }
 
+/// Whether a parameter is of a struct that the script makes of one array for two fields.
+bool isMadeTwice(const ast::File& file, const ast::Stmt* fn, const std::string& parameter) {
+  const auto found =
+      fn ? std::ranges::find_if(fn->params, [&](const ast::FnParam& p) { return p.name.text == parameter; })
+         : std::vector<ast::FnParam>::const_iterator();
+  if (!fn || found == fn->params.end() || !found->type || found->type->path.empty()) return false;
+  const std::string& type = found->type->path.back().text;
+  bool twice = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    twice = twice || (e.kind == ExprKind::Struct && e.args[0]->text == type && holdsTwice(e));
+    return true;
+  };
+  visitor.visit(file);
+  return twice;
+}
+
 /// Whether a function changes in place what it is given for a parameter, or hands it to one that does.
 bool changesParameter(AliasFile& all, const ast::Stmt& fn, const std::string& parameter, int depth = 0) {
   constexpr int kMostDepth = 4;
@@ -265,7 +282,7 @@ std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& bin
           return other;
       continue;
     }
-    if (c.ofPart && scope.holdsTwice(c.name)) return c.name;
+    if (c.ofPart && (scope.holdsTwice(c.name) || isMadeTwice(file, scope.function(), c.name))) return c.name;
     if (auto other = aliasIn(all, c.name, c.span)) return other;
   }
   return std::nullopt;
