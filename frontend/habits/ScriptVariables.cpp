@@ -221,7 +221,13 @@ class HandedOver {
     });
     if (hasDefaults || operand || (!functionAround(file_, use.span) && !areFixed())) return false;
     std::string taken;
-    for (const ast::FnParam& p : fn.params) taken += (taken.empty() ? "" : ", ") + p.name.text;
+    for (const ast::FnParam& p : fn.params) {
+      std::string name = p.name.text;
+      if (name == "_") name = "unused";  // what is handed on has a name
+      while (name != p.name.text && (taken.find(name) != taken.npos || std::ranges::find(names_, name) != names_.end()))
+        name += "_";
+      taken += (taken.empty() ? "" : ", ") + name;
+    }
     edits_.push_back({use.span, "|" + taken + "| " + fn.name.text + "(" + taken + list(!taken.empty(), false) + ")"});
     return true;
   }

@@ -7,6 +7,7 @@
 #include "frontend/Context.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/habits/Libraries.h"
+#include "frontend/habits/Places.h"
 #include "frontend/habits/TorchMeanings.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
@@ -17,6 +18,21 @@ namespace tenc::frontend {
 
 namespace {
 using ExprKind = ast::Expr::Kind;
+
+/// Whether `self.norm(x)` calls a field: the receiver is a parameter whose type, a struct of the script, has it.
+bool callsField(const ast::File& file, const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const bool plain = callee.kind == ExprKind::Member && callee.args[0]->kind == ExprKind::Name;
+  const ast::Stmt* fn = plain ? functionAround(file, call.span) : nullptr;
+  if (!fn) return false;
+  const auto param = std::ranges::find_if(
+      fn->params, [&](const ast::FnParam& p) { return p.name.text == callee.args[0]->text && p.type; });
+  if (param == fn->params.end() || param->type->path.empty()) return false;
+  return std::ranges::any_of(file.statements, [&](const ast::StmtPtr& s) {
+    return s && s->kind == ast::Stmt::Kind::Struct && s->name.text == param->type->path.back().text &&
+           std::ranges::any_of(s->fields, [&](const ast::Field& f) { return f.name.text == callee.text; });
+  });
+}
 }  // namespace
 
 void Habits::reversedDims(const ast::File& file) {
@@ -62,7 +78,7 @@ void Habits::methodsOfTorch(const ast::File& file) {
   visitor.onExpression = [&](const ast::Expr& e) {
     if (auto help = indexOfTorch(file, e))
       report(Code::E0204, e.span, "this index has another meaning here than in PyTorch", *e.args[0], *help);
-    if (e.kind != ExprKind::Call) return true;
+    if (e.kind != ExprKind::Call || callsField(file, e)) return true;
     Translation translation(context_, scopes_);
     if (const auto known = translation.methodOfTorch(e)) {
       const std::string& name = e.args[0]->text;
