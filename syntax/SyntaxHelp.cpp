@@ -413,7 +413,6 @@ class Helper : private SyntaxView {
     const bool block = ahead(n) && ahead(n)->getType() == T::LBRACE;
     if (at_ == T::VAR && block)
       edits.push_back({behind(span(*ahead(n))), " var " + name.getText() + " = " + name.getText() + ";"});
-    if (at_ == T::VAR && !block) edits.clear();
     return say(Form::ParameterWord, std::move(edits));
   }
 

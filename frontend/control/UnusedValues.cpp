@@ -102,27 +102,28 @@ std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const
   return "(" + names + ")";
 }
 
-/// What is said where the receiver's new value would be lost for another name of it.
-std::string UnusedValues::sharedObject(const ast::Expr& call, const Val& value) const {
+const Binding* UnusedValues::receiver(const ast::Expr& call, const Val& value) const {
   const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
   const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
   const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
+  return own && sameTypes(own->value, value) ? own : nullptr;
+}
+
+std::string UnusedValues::sharedObject(const ast::Expr& call, const Val& value) const {
+  const Binding* own = receiver(call, value);
   const ast::File* file = context_.frame().unit->file;
-  if (!own || !file || !sameTypes(own->value, value) || !holdsArray(own->value)) return "";
-  const auto other = aliasRead(*file, of->text, call.span, /*variablesShare=*/true);
-  return other ? aliasHelp(of->text, *other) : "";
+  if (!own || !file || !holdsArray(own->value)) return "";
+  const std::string& name = call.args[0]->args[0]->text;
+  const auto other = aliasRead(*file, name, call.span, /*variablesShare=*/true);
+  return other ? aliasHelp(name, *other) : "";
 }
 
 const Binding* UnusedValues::changedObject(const ast::Expr& call, const Val& value) const {
-  const bool method = call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member;
-  const ast::Expr* of = method ? call.args[0]->args[0].get() : nullptr;
-  const Binding* own = of && of->kind == ExprKind::Name ? scopes_.find(of->span) : nullptr;
-  const ast::File* file = context_.frame().unit->file;
-  if (own && file && holdsArray(own->value) && aliasRead(*file, of->text, call.span, /*variablesShare=*/true))
-    return nullptr;  // which would change, too
+  const Binding* own = receiver(call, value);
+  if (!own || !own->keyword.valid() || !sharedObject(call, value).empty()) return nullptr;
   const bool changes =
       value.is(Val::Kind::Struct) || (value.is(Val::Kind::Tensor) && syntax::isInPlaceElsewhere(call.args[0]->text));
-  return own && changes && own->keyword.valid() && sameTypes(own->value, value) ? own : nullptr;
+  return changes ? own : nullptr;
 }
 
 bool UnusedValues::doesMore(const ir::Region& region) {

@@ -35,6 +35,9 @@ class UnusedValues {
   std::string changed(const ast::Expr& call, const Val& value) const;
   /// What a `let` binds to a struct that the call, a method of it, gives anew, or to an array that NumPy's method of
   /// that name changes; null for others.
+  /// The variable whose method is called, where the call gives another value of its type; null for others.
+  const Binding* receiver(const ast::Expr& call, const Val& value) const;
+  /// What is said where the new value of the receiver would be lost for another name of it; empty where there is none.
   std::string sharedObject(const ast::Expr& call, const Val& value) const;
   const Binding* changedObject(const ast::Expr& call, const Val& value) const;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/Loops.h"
-#include "passes/Passes.h"
+#include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes {
 namespace {
@@ -22,17 +22,11 @@ bool isCopy(const Op& op) {
          });
 }
 
-/// What of `region` a user is, or is in; null if it is elsewhere.
-Op* within(Op* user, const Region& region) {
-  while (user != nullptr && user->parent != &region) user = user->parent->parentOp;
-  return user;
-}
-
 /// The loop behind a copy that alone reads it; null where there is none.
 Op* readingLoop(const Op& copy) {
   Op* loop = nullptr;
   for (const ir::Value::Use& use : copy.result()->uses) {
-    Op* at = within(use.user, *copy.parent);
+    Op* at = fusion::within(use.user, *copy.parent);
     if (at == nullptr || at == use.user || !ir::isLoop(*at) || (loop != nullptr && loop != at)) return nullptr;
     loop = at;
   }
@@ -43,7 +37,7 @@ Op* readingLoop(const Op& copy) {
 Op* firstReader(const Op& copy, const Op& loop) {
   for (const auto& r : loop.regions) {
     std::unordered_set<const Op*> readers;
-    for (const ir::Value::Use& use : copy.result()->uses) readers.insert(within(use.user, *r));
+    for (const ir::Value::Use& use : copy.result()->uses) readers.insert(fusion::within(use.user, *r));
     if (readers.contains(nullptr)) continue;
     return std::ranges::find_if(r->ops, [&](const auto& op) { return readers.contains(op.get()); })->get();
   }

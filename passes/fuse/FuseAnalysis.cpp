@@ -43,7 +43,7 @@ bool runsOften(const Op& op) {
 class Analysis {
  public:
   Analysis(Region& region, const Context& c, const Copies& copies, Nodes& nodes)
-      : region_(region), c_(c), copies_(copies), nodes_(nodes) {}
+      : region_(region), c_(c), copies_(copies), nodes_(nodes), updates_(region, nodes) {}
 
   void run() {
     forward();
@@ -105,26 +105,8 @@ class Analysis {
     // Of an enclosing region only what is in memory can be written to.
     if (!n && old->op && roleOf(*old->op) == Role::PassThrough) return isStrided(op);
     if (isStrided(op)) return true;
-    if (old->uses.size() != 1 && !(isLittlePart(*op.operand(1), *old) && diesAt(*old, op))) return false;
+    if (old->uses.size() != 1 && !(isLittlePart(*op.operand(1), *old) && updates_.diesAt(*old, op))) return false;
     return !n || n->role == Role::Single || n->role == Role::Update || n->role == Role::Barrier;
-  }
-
-  /// Whether a value of this region has no use behind an op of it.
-  bool diesAt(const Value& v, const Op& op) const {
-    return v.home() == &region_ && std::all_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
-             const Op* user = ofRegion(use.user);
-             return user == &op || (user && nodes_.contains(user) && !isBehind(*user, op));
-           });
-  }
-  /// The op of this region that is `op`, or that it is nested in; null for none.
-  const Op* ofRegion(const Op* op) const {
-    while (op && op->parent != &region_) op = op->parent ? op->parent->parentOp : nullptr;
-    return op;
-  }
-  /// Ops that have no node yet come behind all that have.
-  bool isBehind(const Op& a, const Op& b) const {
-    const auto at = nodes_.find(&a), other = nodes_.find(&b);
-    return at == nodes_.end() || (other != nodes_.end() && at->second.position > other->second.position);
   }
 
   static bool isStrided(const Op& op) {
@@ -272,7 +254,7 @@ class Analysis {
           if (role == Role::Barrier || role == Role::Single || (updates && i == 0)) {
             materialise(v);
             if (updates && i == 0)
-              if (const Op* around = ofRegion(inner.get())) keepParts(*v, *around);
+              if (const Op* around = within(inner.get(), region_)) updates_.keepParts(*v, *around);
           } else if (needsUnitStride(*inner, i)) {
             unitView(v);
           } else if (role == Role::Product || role == Role::PassThrough || (gathered && i == 0)) {
@@ -457,54 +439,9 @@ class Analysis {
                                           [](const Value::Use& use) { return use.user->kind == OpKind::Transfer; });
   }
 
-  /// What is read behind an update of the old value that it is a part of: else all of that would have to be kept.
-  /// `update`: the op of this region that the update is, or is nested in.
-  void keepParts(const Value& old, const Op& update) {
-    if (!diesAt(old, update)) return;
-    for (const Value::Use& use : old.uses) {
-      const Op& part = *use.user;
-      if (part.parent != &region_ || &part == &update || part.results.size() != 1) continue;
-      const Node& n = nodes_.at(&part);
-      const bool evaluated = n.role == Role::PassThrough || (n.role == Role::Pointwise && part.has(Trait::Gathers));
-      if (!evaluated || !isLittlePart(*part.result(), old) || !isReadBehind(*part.result(), update)) continue;
-      Node& last = nodes_.at(&lastView(part, update));
-      last.kept = last.materialised = true;
-    }
-  }
-
-  /// The last of the reshapes and the like that a part goes through before the update, and that nothing else reads.
-  const Op& lastView(const Op& part, const Op& update) const {
-    const Op* last = &part;
-    while (last->result()->uses.size() == 1) {
-      const Op& by = *last->result()->uses[0].user;
-      if (by.parent != &region_ || nodes_.at(&by).role != Role::PassThrough || isBehind(by, update) ||
-          by.result()->type.bytes() > last->result()->type.bytes())
-        break;
-      last = &by;
-    }
-    return *last;
-  }
-
-  /// By way of what may be computed where it is read.
-  bool isReadBehind(const Value& v, const Op& update) const {
-    constexpr size_t kMostSeen = 32;
-    std::vector<const Value*> seen = {&v};
-    for (size_t i = 0; i < seen.size(); ++i) {
-      for (const Value::Use& use : seen[i]->uses) {
-        const Op* by = ofRegion(use.user);
-        if (!by || isBehind(*by, update) || seen.size() > kMostSeen) return true;
-        const Role role = by == use.user ? nodes_.at(by).role : Role::Barrier;
-        if ((role == Role::PassThrough || role == Role::Pointwise) && by->results.size() == 1 &&
-            std::ranges::find(seen, by->result()) == seen.end())
-          seen.push_back(by->result());
-      }
-    }
-    return false;
-  }
-
   void update(Op& op, const Node& n) {
     materialise(op.operand(0));
-    keepParts(*op.operand(0), op);
+    updates_.keepParts(*op.operand(0), op);
     for (size_t i = 1; i < op.operandCount(); ++i) {
       Value* v = op.operand(i);
       const Node* o = nodeOf(v);
@@ -513,7 +450,7 @@ class Analysis {
         if (op.kind == OpKind::Scatter) storeBehindReshapes(op, v);
         evaluate(v, op, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
       } else {
-        if (o && o->role == Role::PassThrough && diesAt(*op.operand(0), op)) nodes_.at(v->op).kept = true;
+        if (o && o->role == Role::PassThrough && updates_.diesAt(*op.operand(0), op)) nodes_.at(v->op).kept = true;
         materialise(v);
       }
     }
@@ -597,6 +534,7 @@ class Analysis {
   const Context& c_;
   const Copies& copies_;
   Nodes& nodes_;
+  BehindUpdates updates_;
   bool hasLarge_ = false;
 };
 

@@ -35,12 +35,6 @@ bool isUpdate(const Value::Use& use) {
   return false;
 }
 
-/// What of a region an op is, or is in.
-const Op* within(const Op* op, const Region& region) {
-  while (op->parent != &region) op = op->parent->parentOp;
-  return op;
-}
-
 /// The op of the region of `made` that uses it last.
 const Op* lastUser(const Op& made) {
   std::vector<const Op*> users;

@@ -157,5 +157,27 @@ void prepareScatters(ir::Region& region, const Context& c);
 void readPartsFirst(ir::Region& region);
 /// Whether to keep a part is cheaper than to copy the whole.
 bool isLittlePart(const ir::Value& part, const ir::Value& whole);
+/// The op of a region that `op` is, or that it is nested in; null for none.
+ir::Op* within(ir::Op* op, const ir::Region& region);
+
+/// What of a value that is updated in place is read behind the update. Of a region whose ops are analysed in order:
+/// those that have no node yet come behind all that have.
+class BehindUpdates {
+ public:
+  BehindUpdates(const ir::Region& region, Nodes& nodes) : region_(region), nodes_(nodes) {}
+  /// Whether a value of the region has no use behind an op of it.
+  bool diesAt(const ir::Value& v, const ir::Op& op) const;
+  /// Has the parts stored that are read behind an update of the old value: else all of that would have to be kept.
+  /// `update`: the op of the region that the update is, or is nested in.
+  void keepParts(const ir::Value& old, const ir::Op& update);
+
+ private:
+  bool isBehind(const ir::Op& a, const ir::Op& b) const;
+  const ir::Op& lastView(const ir::Op& part, const ir::Op& update) const;
+  bool isReadBehind(const ir::Value& v, const ir::Op& update) const;
+
+  const ir::Region& region_;
+  Nodes& nodes_;
+};
 
 }  // namespace tenc::passes::fusion
