@@ -16,8 +16,7 @@ using llvm::Value;
 /// An index that may count from the end, and is in range for certain. Where it does not change in the loop around, it
 /// is a choice, which can be made in front of that.
 Scalar NativeElements::fromStart(const ir::Op& op, const ir::Value* v, Scalar at, int64_t extent) {
-  const ir::Op* loop = op.parent->parentOp;
-  while (loop != nullptr && !ir::isLoop(*loop)) loop = loop->parent->parentOp;
+  const ir::Op* loop = ir::loopAround(op);
   const Scalar negative = at < 0.0;
   const auto counted = [&] { return at + static_cast<double>(extent); };
   if (loop != nullptr && !v->home()->isInside(*loop)) return select(negative, counted(), at);
