@@ -81,11 +81,47 @@ double timesReached(const ir::Op& op) {
   return times;
 }
 
+bool isInWhile(const ir::Op& op) {
+  for (const ir::Op* around = op.parent->parentOp; around != nullptr; around = around->parent->parentOp)
+    if (around->kind == OpKind::While) return true;
+  return false;
+}
+
+/// Whether a value is where a `for` by steps of 1 begins or ends.
+bool boundsLoop(const ir::Value* v) {
+  return std::ranges::any_of(v->uses, [](const auto& use) {
+    const ir::Op& op = *use.user;
+    if (op.kind == OpKind::Cast) return boundsLoop(op.result());
+    return op.kind == OpKind::For && use.operand < 2 && ir::constantInt(op.operand(2)) == 1;
+  });
+}
+
+/// Bytes of the arrays that a loop is given and that are made as a whole each time it runs.
+int64_t bytesMadeFor(const ir::Op& native) {
+  int64_t bytes = 0;
+  for (const ir::Value* v : native.operands()) {
+    const auto made = [&] {
+      return v->op != nullptr && v->op->kind == OpKind::Fused && v->op->parent == native.parent;
+    };
+    while (made() && v->op->stringAttr("kind") == "native") {  // updated by another native loop
+      const auto& results = v->op->results;
+      const auto at = std::ranges::find_if(results, [&](const auto& r) { return r.get() == v; });
+      const auto number = static_cast<size_t>(at - results.begin());
+      const auto& carried = v->op->intsAttr("carried");
+      if (number >= carried.size() || carried[number] < 0) break;
+      v = v->op->operand(static_cast<size_t>(carried[number]));
+    }
+    if (made() && v->op->stringAttr("kind") == "loop") bytes += v->type.size() * ir::byteSize(v->type.dtype);
+  }
+  return bytes;
+}
+
 /// What is read of a tensor: elements, also by views of it.
 struct Reads {
   double times = 0;
   std::optional<Range> range;
   bool areIndices = true;
+  bool boundLoops = false;  ///< how often is not known
 };
 
 void findReads(const ir::Value* v, Reads& reads) {
@@ -101,6 +137,7 @@ void findReads(const ir::Value* v, Reads& reads) {
       const auto range = indexRange(op.result());
       reads.areIndices = reads.areIndices && range;
       reads.range = both(reads.range, range);
+      reads.boundLoops = reads.boundLoops || (isInWhile(op) && boundsLoop(op.result()));
       reads.times += timesReached(op);
     }
   }
@@ -111,6 +148,7 @@ void findReads(const ir::Value* v, Reads& reads) {
 std::vector<HeldIndices> heldIndices(const Kernel& native) {
   constexpr double kOften = 2;  // what is read once is checked while memory is waited for
   const ir::Region& region = *native.native->regions[0];
+  const int64_t made = bytesMadeFor(*native.native);
   std::vector<HeldIndices> found;
   for (size_t i = 0; i < region.args.size(); ++i) {
     const ir::Value* v = region.args[i].get();
@@ -121,7 +159,10 @@ std::vector<HeldIndices> heldIndices(const Kernel& native) {
     Reads reads;
     findReads(v, reads);
     if (!reads.areIndices || !reads.range || reads.range->least > reads.range->most) continue;
-    if (reads.times < kOften * static_cast<double>(v->type.size())) continue;
+    // How often a `while` reads is not known. Each bound of a loop saves the checks of all its trips, and where making
+    // arrays takes as long anyway, looking through them is a small part of the whole.
+    const bool mayPay = reads.boundLoops && v->type.size() * bytes <= made;
+    if (!mayPay && reads.times < kOften * static_cast<double>(v->type.size())) continue;
     const Range dtype = ofDtype(v->type.dtype);
     if (reads.range->least < dtype.least || reads.range->most > dtype.most) continue;
     const auto [least, most] = native.held[i];

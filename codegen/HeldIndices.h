@@ -15,8 +15,8 @@ struct HeldIndices {
   Range range;
 };
 
-/// The operands that a native kernel reads several times, and whose elements are indices wherever they are read:
-/// looking through them once costs less than checking each of them where it is read.
+/// The operands that a native kernel reads several times, or takes the ends of loops from, and whose elements are
+/// indices wherever they are read: looking through them once costs less than checking each of them where it is read.
 std::vector<HeldIndices> heldIndices(const Kernel& native);
 
 }  // namespace tenc::codegen

@@ -86,6 +86,7 @@ class IndexRanges {
   std::optional<Range> computeElements(const ir::Op& op);
   void results(const ir::Op& op);
   std::vector<Range> afterTrip(const ir::Op& loop, const std::vector<Range>& before);
+  std::vector<Range> boundsOfCounts(const ir::Op& loop, const std::vector<Range>& start);
   void bindCarried(const ir::Op& loop, const std::vector<Range>& ranges);
   void assumeChecked(const ir::Region& region);
   void assumeSquare(const ir::Op& op, Range square);
@@ -93,6 +94,7 @@ class IndexRanges {
 
   std::unordered_map<const ir::Value*, Range> known_;
   std::unordered_map<const ir::Op*, std::vector<Range>> carried_;           ///< of loops that are bound
+  std::unordered_map<const ir::Op*, std::vector<Range>> limits_;            ///< of what their trips begin with
   std::vector<std::pair<const ir::Value*, std::optional<Range>>> changes_;  ///< in scopes: what was there before
   std::vector<Order> orders_;                                               ///< of the scopes that are open
   int scopes_ = 0, loops_ = 0;

@@ -23,6 +23,11 @@ bool isOrdered(const ir::Value* v) {
 }
 
 Range joined(Range a, Range b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
+/// Of ranges that belong to one value.
+Range common(Range a, Range b) {
+  const Range both = {std::max(a.least, b.least), std::min(a.most, b.most)};
+  return both.least > both.most ? a : both;
+}
 
 }  // namespace
 
@@ -258,8 +263,11 @@ void IndexRanges::assumeCondition(const ir::Value* condition, bool holds) {
 
 void IndexRanges::bindCarried(const ir::Op& loop, const std::vector<Range>& ranges) {
   const size_t first = ir::firstCarriedArg(loop);
-  for (const auto& region : loop.regions)
-    for (size_t i = 0; i < ranges.size(); ++i) set(region->args[first + i].get(), ranges[i]);
+  const auto limits = limits_.find(&loop);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Range r = limits == limits_.end() ? ranges[i] : common(ranges[i], limits->second[i]);
+    for (const auto& region : loop.regions) set(region->args[first + i].get(), r);
+  }
 }
 
 /// Where all ops of a region have run, the indices among them were in range, or counted from the end.
@@ -344,6 +352,7 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
     all.push_back(ofDtype(v->type.dtype));
     start.push_back(ir::isFloat(v->type.dtype) ? all.back() : of(v));
   }
+  if (loop.kind == OpKind::For) all = boundsOfCounts(loop, start);
   std::set<int64_t> extents;
   for (const auto& region : loop.regions) findExtents(*region, extents);
   const auto further = [&](int64_t most, int round) {
@@ -357,7 +366,7 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
     const std::vector<Range> after = afterTrip(loop, now);
     bool same = true;
     for (size_t i = 0; i < now.size(); ++i) {
-      Range next = joined(now[i], after[i]);
+      Range next = common(joined(now[i], after[i]), all[i]);
       if (next == now[i]) continue;
       same = false;
       if (round >= kPatience && next.least < now[i].least)
@@ -371,7 +380,7 @@ void IndexRanges::bindLoop(const ir::Op& loop) {
   }
   for (int round = 0; round < 2 && loops_ <= kDeepest; ++round) {
     const std::vector<Range> after = afterTrip(loop, now);
-    for (size_t i = 0; i < now.size(); ++i) now[i] = joined(start[i], after[i]);
+    for (size_t i = 0; i < now.size(); ++i) now[i] = common(joined(start[i], after[i]), all[i]);
   }
   --loops_;
   carried_[&loop] = now;

@@ -15,6 +15,12 @@ std::optional<int64_t> constantInt(const Value* v) {
   return value;
 }
 
+const Op* loopAround(const Op& op) {
+  const Op* around = op.parent->parentOp;
+  while (around != nullptr && !isLoop(*around)) around = around->parent->parentOp;
+  return around;
+}
+
 std::optional<int64_t> tripCount(const Op& loop) {
   if (loop.kind != OpKind::For) return std::nullopt;
   const auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), step = constantInt(loop.operand(2));

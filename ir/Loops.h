@@ -15,6 +15,8 @@ inline size_t firstCarriedArg(const Op& loop) { return loop.kind == OpKind::For 
 
 /// The value of an i64 constant, also behind structural ops.
 std::optional<int64_t> constantInt(const Value* v);
+/// The innermost loop that an op stands in; null where there is none.
+const Op* loopAround(const Op& op);
 /// How often the body of a `for` runs, when that is known at compile time; nothing for other ops.
 std::optional<int64_t> tripCount(const Op& loop);
 

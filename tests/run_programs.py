@@ -8,6 +8,7 @@ A header is the comment lines of these forms at the top of a file:
   #~ 1e-6 reason        how far a float may be off, relative to the larger one, and why; else its digits are the same
   #! E0301 17           a diagnostic and its line (`_`: any); a shorter code stands for all that begin with it
   #exit N               the exit status; else 3 with an E09 code, 1 with another E code, 0 without
+A run with none of the lines that say what comes of it is to give the same as the one below it.
 `...` in a line stands for any text; runs of blanks count as one. No error may be reported that the header does not name.
 Integers are always compared exactly, whatever the bound. Closes with `N passed, N failed`."""
 import argparse
@@ -59,6 +60,10 @@ def read_header(path):
             else: run.status = int(rest)
         elif key != "#needs:":
             break
+    for run, following in reversed(list(zip(runs, runs[1:]))):
+        if not (run.lines or run.somewhere or run.codes or run.status is not None):
+            run.lines, run.somewhere, run.codes, run.status = following.lines, following.somewhere, following.codes, following.status
+            run.tolerance = following.tolerance
     return runs
 
 

@@ -46,6 +46,17 @@ class NativeEmitter : NativeElements {
     std::optional<Scalar> apart = std::nullopt;  ///< the trip at this value is a part of its own
     std::vector<const ir::Op*> unchanged = {};   ///< reads that give the same in all trips of a part
   };
+  struct BoundTest {
+    const ir::Op* test;
+    const ir::Value *arg, *more, *bound;
+    bool orEqual;
+  };
+  /// A number that a `while` carries is less than `value` as long as all of `tests` hold.
+  struct Limit {
+    const ir::Value* arg = nullptr;
+    llvm::Value* value = nullptr;
+    std::vector<const ir::Op*> tests;
+  };
   void takeIndices(const std::vector<HeldIndices>& indices, const std::vector<llvm::Value*>& buffers,
                    llvm::Function* otherwise);
   llvm::Value* greatest(llvm::Value* base, const ir::Type& t, int64_t least);
@@ -91,6 +102,8 @@ class NativeEmitter : NativeElements {
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, const Counting& c);
   void whileLoop(const ir::Op& op);
+  std::optional<BoundTest> boundTest(const ir::Op& loop, const ir::Op& test);
+  Limit limitOf(const ir::Op& loop);
   void turnedWhile(const ir::Op& op, const Slots& start, bool looks);
   std::vector<Checks> mergedChecks(const std::vector<Checks>& a, llvm::BasicBlock* fromA, const std::vector<Checks>& b,
                                    llvm::BasicBlock* fromB);

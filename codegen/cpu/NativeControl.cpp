@@ -362,12 +362,21 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   const bool looks = looksOf(op, quietTrips(condition) + quietTrips(region)).run != 0;
   const auto checks = [&](const auto& part) { return !hoisted_.contains(part.get()) && checksIndex(*part); };
   if (std::ranges::any_of(condition.ops, checks)) return turnedWhile(op, start, looks);
+  const Limit limit = hasLoop(region) ? Limit{} : limitOf(op);
   auto *from = b_.GetInsertBlock(), *head = block("while"), *run = block("trip"), *done = block("done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);
   Slots carried = carriedPhis(start, from);
   bindArgs(condition, carried, 0);
+  if (limit.arg != nullptr) {
+    auto* within = block("within");
+    b_.CreateCondBr(b_.CreateICmpSLT(LlvmScalars::value(scalar(limit.arg)), limit.value), within, done);
+    b_.SetInsertPoint(within);
+    for (const ir::Op* test : limit.tests) slots_[test->result()] = element(s_->intConstant(Repr::I1, 1));
+    hoisted_.insert(limit.tests.begin(), limit.tests.end());
+  }
   body(condition);
+  for (const ir::Op* test : limit.tests) hoisted_.erase(test);
   if (!error_.empty()) return;
   Scalar more = scalar(condition.terminator()->operand(0));
   auto* look = looks ? block("look") : run;

@@ -13,6 +13,18 @@ namespace tenc::codegen::cpu {
 using ir::OpKind;
 using llvm::Value;
 
+/// An index that may count from the end, and is in range for certain. Where it does not change in the loop around, it
+/// is a choice, which can be made in front of that.
+Scalar NativeElements::fromStart(const ir::Op& op, const ir::Value* v, Scalar at, int64_t extent) {
+  const ir::Op* loop = ir::loopAround(op);
+  const Scalar negative = at < 0.0;
+  const auto counted = [&] { return at + static_cast<double>(extent); };
+  if (loop != nullptr && !v->home()->isInside(*loop)) return select(negative, counted(), at);
+  return s_->wrap(emitRarely(b_, LlvmScalars::value(negative), {LlvmScalars::value(at)},
+                             [&]() -> Values { return {LlvmScalars::value(counted())}; })[0],
+                  Repr::I64);
+}
+
 /// An index between 0 and `most`, as it was or counted from the end. One that is neither is told, and the loop left: so
 /// the code that follows knows the range. What is usual costs one comparison.
 Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
@@ -85,7 +97,9 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
       at = at + static_cast<double>(extent);
     } else if (range.least < 0 || range.most > most) {
       const auto before = checked_.find({v, most});
-      if (before == checked_.end())
+      if (before == checked_.end() && range.least >= -extent && range.most <= most && most == extent - 1)
+        at = fromStart(op, v, at, extent);
+      else if (before == checked_.end())
         at = checked(op, at, {extent, most, ir::writtenAxis(op, axes[i]), range.least < 0});
       else
         at = s_->wrap(before->second, Repr::I64);

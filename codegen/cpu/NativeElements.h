@@ -42,6 +42,7 @@ class NativeElements : protected NativeValues {
     int64_t extent, most, axis;
     bool fromEnd;  ///< whether it may count from the end
   };
+  Scalar fromStart(const ir::Op& op, const ir::Value* v, Scalar at, int64_t extent);
   Scalar checked(const ir::Op& op, Scalar at, const Checked& c);
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
   void update(const NativeValue& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);

@@ -11,6 +11,7 @@
 #include "codegen/cpu/KernelEmitters.h"
 #include "codegen/cpu/NativeBody.h"
 #include "codegen/cpu/NativePasses.h"
+#include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -120,7 +121,11 @@ void NativeEmitter::emitOp(const ir::Op& op) {
     if (op.kind == OpKind::Shl || op.kind == OpKind::Shr) {
       const Range by = ranges_.of(op.operand(1));
       if (by.least >= 0 && by.most < 8 * ir::byteSize(operand)) {
-        slots_[op.result()] = element(shiftWithin(op.kind, args[0], args[1], ir::isSigned(operand)));
+        // LLVM is told how far at most, where that takes no time in the loop: it would not find out.
+        const ir::Op* loop = ir::loopAround(op);
+        const bool stays = loop != nullptr && isOutside(op.operand(1), *loop) && ir::byteSize(operand) >= 4;
+        const Scalar amount = stays ? args[1] & static_cast<uint64_t>(8 * ir::byteSize(operand) - 1) : args[1];
+        slots_[op.result()] = element(shiftWithin(op.kind, args[0], amount, ir::isSigned(operand)));
         return;
       }
     }

@@ -188,6 +188,7 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   divideNarrow(f, machine);
   analyses.functions.clear();
   if (separateExits(f, analyses.functions)) analyses.functions.clear();
+  readBytes(f, analyses.functions);
   chooseUnrolling(f, analyses.functions);
   llvm::FunctionPassManager unrolling;
   unrolling.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));

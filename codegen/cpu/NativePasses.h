@@ -37,6 +37,8 @@ inline constexpr const char* kMayOverlap = "tenc.may-overlap";
 inline constexpr const char* kRarelyRun = "tenc.rarely-run";
 /// Of optimiseNative (NativeCarried.cpp).
 void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
+/// Of optimiseNative (NativeBytes.cpp).
+void readBytes(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeExtremes.cpp).
 void expandExtremes(llvm::Function& f);
 

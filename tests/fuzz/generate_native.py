@@ -365,7 +365,11 @@ class NativeProgram:
         limit = r.choice([str(n), f"min(z[3], {n})", f"z[1] % {n + 1}"])
         self.put(f"var {k} = {r.choice(['0', '1', f'z[0] % {n}'])}")
         test = f"{a}[{k}] {r.choice(COMPARE)} {self.leaf(t)}"
-        if r.random() < 0.5: self.put(f"while {k} < {limit} and {test} {{ {k} += 1 }}")
+        # Another bound, of the number or of a sum with it, in front of the test or behind it.
+        other = r.choice(["z[2]", "9223372036854775807", str(r.randint(-2, n + 2))])
+        bound = r.choice([f"{k} < {other}", f"{other} >= {k}", f"{k} + {self.leaf('i64')} < {other}", f"{k} + {r.randint(-3, 3)} <= {other}"])
+        tests = r.choice([test, f"{bound} and {test}", f"{test} and {bound}"])
+        if r.random() < 0.5: self.put(f"while {k} < {limit} and {tests} {{ {k} += {r.choice([1, 1, 2])} }}")
         else:
             self.put(f"while {k} < {limit} {{")
             self.put(f"    if {test} {{ break }}")
