@@ -3,7 +3,6 @@
 // the indices while updates wait for their places.
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <array>
 #include <functional>
 
 #include "codegen/ScalarConvert.h"
@@ -19,14 +18,7 @@ namespace {
 
 constexpr int64_t kTurn = 64;      // updates that are looked through together
 constexpr int64_t kSamples = 8;    // vectors of indices that tell how the updates are spread
-constexpr int64_t kTogether = 4;   // of these, in one trip of a loop
 constexpr int64_t kMade = kLanes;  // updates are made in multiples of so many: how often is hardly ever mispredicted
-
-std::array<uint32_t, kLanes> laneNumbers(uint32_t first) {
-  std::array<uint32_t, kLanes> all{};
-  for (uint32_t i = 0; i < kLanes; ++i) all[i] = first + i;
-  return all;
-}
 
 class UpdateEmitter {
  public:
@@ -40,32 +32,33 @@ class UpdateEmitter {
         var_(f.kernel.outer.size() + stage_.innerLo.size() - 1),
         each_(f, stage_, std::nullopt),
         together_(f, stage_, var_),
-        queue_(f.stackArray(f.b.getInt32Ty(), kMade + kTurn + kLanes)) {}
+        queue_(f.stackArray(f.b.getInt32Ty(), kMade + kTurn + kLanes)),
+        most_(f.i64(-1)) {}
 
   void emit() {
     if (isEmpty(stage_)) return;
     emitIf(f_.b, each_.inBox(std::nullopt), {}, [&]() -> Values {
-      if (stage_.innerLo.size() > 1) {
-        choosePart(part_);
+      if (stage_.innerLo.size() == 1) most_ = sampled();
+      choosePart(part_);
+      Value* isOthers = f_.b.CreateAnd(f_.b.CreateICmpSGE(most_, f_.i64(0)), f_.b.CreateICmpNE(most_, part_));
+      emitIf(f_.b, f_.b.CreateNot(isOthers), {}, [&]() -> Values {
         loops(0);
-      } else {
-        sampled();
-      }
+        return {};
+      });
       return {};
     });
   }
 
  private:
   void choosePart(Value* part);
-  void sampled();
+  Value* sampled();
   void loops(size_t inner);
-  Value* turn(Value* base, Value* end, Value* queued);
+  Value* turn(Value* base, Value* last, Value* queued);
   Value* look(Value* base, Value* end, Value* queued);
-  Value* goesToPart(int copy);
+  Value* goesToPart();
   Value* lanesOf(Value* mask);
   Value* keep(Value* size, Value* offsets, Value* isMine);
-  void make(Value* base, Value* count, int64_t together, const std::function<Value*(Value*)>& offset);
-  void makeQueued(Value* base, Value* count, int64_t together);
+  void make(Value* base, Value* count, const std::function<Value*(Value*)>& offset);
   Value* slot(Value* i) { return f_.b.CreateGEP(f_.b.getInt32Ty(), queue_, i); }
 
   LoopFunction& f_;
@@ -78,6 +71,7 @@ class UpdateEmitter {
   StageEmitter each_, together_;
   Value* queue_;                               ///< numbers of updates to be made, from the first of the turn on
   Value *first_ = nullptr, *count_ = nullptr;  ///< indices of the part
+  Value* most_;                                ///< the part to which nearly all updates go, or -1
 };
 
 void UpdateEmitter::choosePart(Value* part) {
@@ -89,34 +83,24 @@ void UpdateEmitter::choosePart(Value* part) {
   count_ = f_.b.CreateSub(end, first_);
 }
 
-/// Where most updates go to one part, its item makes all of them, and looks at no index twice. Every item comes to that
-/// by the same samples.
-void UpdateEmitter::sampled() {
+/// The part to which most updates go, if any: its item makes all of them, and looks at no index twice. Every item comes
+/// to that by the same samples.
+Value* UpdateEmitter::sampled() {
   llvm::IRBuilderBase& b = f_.b;
   const int64_t first = stage_.innerLo[0], last = stage_.innerHi[0];
   const int64_t apart = std::max<int64_t>(kLanes, (last - first) / kSamples);
-  each_.exprs().emitInvariant();
   together_.exprs().emitInvariant();
-  Value* most = emitLoop(b, f_.i64(0), f_.i64(parts_), 1, {f_.i64(-1)}, [&](Value* part, const Values& most) -> Values {
+  return emitLoop(b, f_.i64(0), f_.i64(parts_), 1, {f_.i64(-1)}, [&](Value* part, const Values& most) -> Values {
     choosePart(part);
     const auto countSample = [&](Value* at, const Values& count) -> Values {
       together_.exprs().setVector(at, 1, nullptr);
-      return {b.CreateAdd(count[0], lanesOf(goesToPart(0)))};
+      return {b.CreateAdd(count[0], lanesOf(goesToPart()))};
     };
     Value* end = f_.i64(first + apart * kSamples);
     Value* count = emitLoop(b, f_.i64(first), end, apart, {f_.i64(0)}, countSample)[0];
     together_.exprs().clearVar(var_);
     return {b.CreateSelect(b.CreateICmpSGT(count, f_.i64(kSamples * kLanes * 3 / 4)), part, most[0])};
   })[0];
-  choosePart(part_);
-  emitIf(b, b.CreateICmpEQ(most, part_), {}, [&]() -> Values {
-    make(f_.i64(first), f_.i64(last - first), 1, [](Value* i) { return i; });
-    return {};
-  });
-  emitIf(b, b.CreateICmpEQ(most, f_.i64(-1)), {}, [&]() -> Values {
-    loops(0);
-    return {};
-  });
 }
 
 void UpdateEmitter::loops(size_t inner) {
@@ -125,11 +109,8 @@ void UpdateEmitter::loops(size_t inner) {
   each_.exprs().emitInvariant();
   together_.exprs().emitInvariant();
   if (var == var_) {
-    const Values left =
-        emitLoop(f_.b, f_.i64(first), f_.i64(last), kTurn, {f_.i64(0)}, [&](Value* at, const Values& queued) -> Values {
-          return {turn(at, f_.endOf(at, kTurn, f_.i64(last)), queued[0])};
-        });
-    makeQueued(f_.i64(first + (last - first + kTurn - 1) / kTurn * kTurn), left[0], 1);
+    emitLoop(f_.b, f_.i64(first), f_.i64(last), kTurn, {f_.i64(0)},
+             [&](Value* at, const Values& queued) -> Values { return {turn(at, f_.i64(last), queued[0])}; });
     return;
   }
   emitLoop(f_.b, f_.i64(first), f_.i64(last), 1, {}, [&](Value* at, const Values&) -> Values {
@@ -140,74 +121,66 @@ void UpdateEmitter::loops(size_t inner) {
   });
 }
 
-/// Looks through the updates from `base` on, and makes most of what is queued; returns how many are left.
-Value* UpdateEmitter::turn(Value* base, Value* end, Value* queued) {
+/// Looks through the updates from `base` on, and makes most of what is queued, or in the last turn all; returns how
+/// many are left.
+Value* UpdateEmitter::turn(Value* base, Value* last, Value* queued) {
   llvm::IRBuilderBase& b = f_.b;
-  Value* size = look(base, end, queued);
-  // All of them, as of indices in order, or few of the values that they may have: there is nothing to pick.
-  Value* isWhole = b.CreateAnd(b.CreateICmpEQ(queued, f_.i64(0)), b.CreateICmpEQ(size, f_.i64(kTurn)));
-  const Values left = emitIf(b, isWhole, {size}, [&]() -> Values {
-    make(base, f_.i64(kTurn), 1, [](Value* i) { return i; });
+  Value* end = f_.endOf(base, kTurn, last);
+  Value* length = b.CreateSub(end, base);
+  Value* size =
+      emitIf(b, b.CreateICmpSLT(most_, f_.i64(0)), {length}, [&]() -> Values { return {look(base, end, queued)}; })[0];
+  // All of them, as of indices in order: there is nothing to pick.
+  Value* isWhole = b.CreateAnd(b.CreateICmpEQ(queued, f_.i64(0)), b.CreateICmpEQ(size, length));
+  Value* left = emitIf(b, isWhole, {size}, [&]() -> Values {
+    make(base, length, [](Value* i) { return i; });
     return {f_.i64(0)};
-  });
-  return emitIf(b, b.CreateICmpNE(left[0], f_.i64(0)), {f_.i64(0)}, [&]() -> Values {
-    Value* made = b.CreateAnd(left[0], f_.i64(-kMade));
-    makeQueued(base, made, kTogether);
+  })[0];
+  return emitIf(b, b.CreateICmpNE(left, f_.i64(0)), {f_.i64(0)}, [&]() -> Values {
+    Value* made = b.CreateSelect(b.CreateICmpEQ(end, last), left, b.CreateAnd(left, f_.i64(-kMade)));
+    make(base, made, [&](Value* i) { return b.CreateSExt(b.CreateLoad(b.getInt32Ty(), slot(i)), b.getInt64Ty()); });
     Value* rest = b.CreateAlignedLoad(llvm::FixedVectorType::get(b.getInt32Ty(), kLanes), slot(made), llvm::Align(4));
     rest = b.CreateSub(rest, b.CreateVectorSplat(kLanes, b.getInt32(kTurn)));
     b.CreateAlignedStore(rest, queue_, llvm::Align(4));
-    return {b.CreateSub(left[0], made)};
+    return {b.CreateSub(left, made)};
   })[0];
 }
 
-/// Makes so many updates in order, some in each trip; `count` is a multiple of that. `offset`: of which update, by
-/// number.
-void UpdateEmitter::make(Value* base, Value* count, int64_t together, const std::function<Value*(Value*)>& offset) {
-  emitLoop(f_.b, f_.i64(0), count, together, {}, [&](Value* first, const Values&) -> Values {
-    for (int64_t i = 0; i < together; ++i) {
-      each_.exprs().setVar(var_, f_.b.CreateAdd(base, offset(f_.b.CreateAdd(first, f_.i64(i)))));
-      each_.exprs().setVector(f_.i64(0), 1, nullptr);
-      each_.body(1, {});
-    }
-    return {};
+/// Makes so many updates in order. `offset`: which one, by number.
+void UpdateEmitter::make(Value* base, Value* count, const std::function<Value*(Value*)>& offset) {
+  emitLoop(f_.b, f_.i64(0), count, 1, {}, [&](Value* i, const Values&) -> Values {
+    each_.exprs().setVar(var_, f_.b.CreateAdd(base, offset(i)));
+    each_.exprs().setVector(f_.i64(0), 1, nullptr);
+    return each_.body(1, {});
   });
   each_.exprs().clearVar(var_);
-}
-
-void UpdateEmitter::makeQueued(Value* base, Value* count, int64_t together) {
-  make(base, count, together,
-       [&](Value* i) { return f_.b.CreateSExt(f_.b.CreateLoad(f_.b.getInt32Ty(), slot(i)), f_.b.getInt64Ty()); });
 }
 
 /// Queues the updates of a turn that go to the part; returns how many are queued.
 Value* UpdateEmitter::look(Value* base, Value* end, Value* queued) {
   llvm::IRBuilderBase& b = f_.b;
   ExprEmitter& exprs = together_.exprs();
-  const VectorWalk walk{kLanes, kTurn / kLanes, false, (stage_.innerHi.back() - stage_.innerLo.back()) % kLanes == 0};
-  const Values size = emitVectorLoop(
-      b, base, end, walk, {queued}, [&](Value* at, int copies, Value* mask, const Values& carried) -> Values {
-        exprs.setVector(at, copies, mask);
-        Value* size = carried[0];
-        for (int copy = 0; copy < copies; ++copy) {
-          Value* isMine = goesToPart(copy);
-          if (mask != nullptr) isMine = b.CreateAnd(isMine, mask);
-          Value* from = b.CreateTrunc(b.CreateSub(at, base), b.getInt32Ty());
-          Value* lanes =
-              llvm::ConstantDataVector::get(b.getContext(), laneNumbers(static_cast<uint32_t>(copy * kLanes)));
-          size = keep(size, b.CreateAdd(b.CreateVectorSplat(kLanes, from), lanes), isMine);
-        }
-        return {size};
+  std::vector<uint32_t> lanes;
+  for (uint32_t i = 0; i < kLanes; ++i) lanes.push_back(i);
+  Value* iota = llvm::ConstantDataVector::get(b.getContext(), lanes);
+  const VectorWalk walk{kLanes, 1, true, (stage_.innerHi.back() - stage_.innerLo.back()) % kLanes == 0};
+  const Values size =
+      emitVectorLoop(b, base, end, walk, {queued}, [&](Value* at, int, Value* mask, const Values& carried) -> Values {
+        exprs.setVector(at, 1, mask);
+        Value* isMine = goesToPart();
+        if (mask != nullptr) isMine = b.CreateAnd(isMine, mask);
+        Value* from = b.CreateTrunc(b.CreateSub(at, base), b.getInt32Ty());
+        return {keep(carried[0], b.CreateAdd(b.CreateVectorSplat(kLanes, from), iota), isMine)};
       });
   exprs.clearVar(var_);
   return size[0];
 }
 
 /// Which lanes of a vector of updates have their index in the part.
-Value* UpdateEmitter::goesToPart(int copy) {
+Value* UpdateEmitter::goesToPart() {
   llvm::IRBuilderBase& b = f_.b;
   ExprEmitter& exprs = together_.exprs();
   const auto splat = [&](Value* v) { return b.CreateVectorSplat(kLanes, v); };
-  Scalar place = exprs.value(term_.index, copy);
+  Scalar place = exprs.value(term_.index);
   if (place.repr != Repr::I64)
     place = emitCast(exprs.scalars(), place, stage_.exprs[term_.index].dtype, ir::DType::I64);
   Value* index = exprs.scalars().splat(LlvmScalars::value(place));
