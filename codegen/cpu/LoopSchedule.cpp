@@ -372,11 +372,13 @@ std::optional<UpdateSchedule> updatesInParts(const Kernel& kernel, const Workers
   const std::vector<Access::Term>& terms = stage.stores[0].access.terms;
   const auto most = std::max_element(terms.begin(), terms.end(),
                                      [](const auto& a, const auto& b) { return valuesOf(a) < valuesOf(b); });
-  // Updates all over a large target wait for its memory, and two threads take as long as one that looks at nothing
-  // twice.
+  // Updates all over a large target wait for its memory: without compressing stores, two threads take as long as one
+  // that looks at nothing twice.
   constexpr int64_t kNearBytes = int64_t{512} << 10;
   const Buffer& target = kernel.buffers[stage.stores[0].access.buffer];
-  if (workers.threads < 4 && target.elements * ir::byteSize(target.dtype) > kNearBytes) return std::nullopt;
+  if (workers.threads < 4 && workers.vectors.registerBytes < 64 &&
+      target.elements * ir::byteSize(target.dtype) > kNearBytes)
+    return std::nullopt;
   const int64_t parts = std::min<int64_t>(workers.threads, kMostParts);
   if (most == terms.end() || valuesOf(*most) < kLeastValues * parts) return std::nullopt;
   return UpdateSchedule{static_cast<size_t>(most - terms.begin()), valuesOf(*most), parts};

@@ -98,7 +98,7 @@ struct ImplicitProductSchedule {
 };
 
 /// Every item looks through all indices, in vectors, and makes its updates in their order, which is so the same for
-/// every number of parts.
+/// every number of parts; one item makes all where samples say that most go to its part.
 struct UpdateSchedule {
   size_t term;     ///< of the store's address: the index that decides
   int64_t values;  ///< how many that index may have

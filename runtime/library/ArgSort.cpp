@@ -120,16 +120,16 @@ void sortRow(Keys keys, uint64_t* places, uint32_t* wide) {
 
 constexpr int64_t kWordGroup = kGroup<uint64_t>;
 
-bool fillsLanes(const abi::TensorRef& x) { return dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kWordGroup / 2; }
+bool fillsLanes(const abi::TensorRef& x) { return isForLanes<uint64_t>(batch(x, 1), dim(x, 1)); }
 
 /// The rows of an item. Zeros fill up the last group.
 void sortGroup(const Call& call, void* const* buffers, const Item& item) {
   const abi::TensorRef& x = call.operands[0];
   const int64_t n = dim(x, 1), first = item.number * kWordGroup, rows = std::min(kWordGroup, batch(x, 1) - first);
   uint64_t* const places = static_cast<uint64_t*>(buffers[1]) + first * n;
-  alignas(64) uint64_t group[static_cast<size_t>(kWordGroup * kMostLaneRow)];
+  alignas(64) uint64_t group[static_cast<size_t>(kWordGroup * kMostLaneRow<uint64_t>)];
   uint64_t* const words = rows < kWordGroup ? group : places;
-  uint32_t wide[kMostLaneRow];
+  uint32_t wide[kMostLaneRow<uint64_t>];
   Keys keys[kWordGroup];
   for (int64_t r = 0; r < rows; ++r) {
     keys[r] = keysOf(call, buffers, first + r);

@@ -166,40 +166,6 @@ struct Solve {
   }
 };
 
-// ---- solve_triangular: x^T A^T = b^T
-
-template <class T>
-struct Triangular {
-  static int64_t phases(const Call&) { return 1; }
-  static Phase phase(const Call& call, int64_t) {
-    const double n = columns(call.operands[0]);
-    // The diagonal is looked at where there are no right-hand sides, too.
-    return {std::max<int64_t>(1, blocksOf(columns(call.operands[1]), kStripe)), 300 + n * n * kStripe / 40};
-  }
-  static size_t scratchBytes(const Call&) { return 0; }
-  static size_t sharedBytes(const Call&) { return 0; }
-  static Failure step(const Call& call, void* const* buffers, int64_t matrix, const Item& at) {
-    const int n = columns(call.operands[0]), k = columns(call.operands[1]);
-    const bool lower = option(call, "lower") != 0, unit = option(call, "unit") != 0;
-    const T* const a = part<T>(call, buffers, 0, matrix, 2);
-    for (int64_t i = 0; i < n && !unit; ++i)
-      if (a[i * n + i] == 0) return Failure::Singular;
-    if (k == 0) return Failure::None;
-    const int64_t begin = at.number * kStripe;
-    const int m = static_cast<int>(std::min<int64_t>(kStripe, k - begin));
-    const T* const b = part<T>(call, buffers, 1, matrix, 2) + begin;
-    T* const x = part<T>(call, buffers, 2, matrix, 2) + begin;
-    for (int64_t i = 0; i < n; ++i) std::copy_n(b + i * k, m, x + i * k);
-    const char *const triangle = lower ? "U" : "L", *const diagonal = unit ? "U" : "N";
-    const T one = 1;
-    if (k == 1)
-      lapack::Routines<T>::trsv(triangle, "T", diagonal, &n, a, &n, x, &k);
-    else
-      lapack::Routines<T>::trsm("R", triangle, "N", diagonal, &m, &n, &one, a, &n, x, &k);
-    return Failure::None;
-  }
-};
-
 }  // namespace
 
 template <class T>
@@ -210,15 +176,9 @@ template <class T>
 BlockedRoutine blockedSolve() {
   return {Phased<Solve<T>>::plan, Phased<Solve<T>>::run};
 }
-template <class T>
-BlockedRoutine blockedTriangular() {
-  return {Phased<Triangular<T>>::plan, Phased<Triangular<T>>::run};
-}
 template BlockedRoutine blockedPivots<float>();
 template BlockedRoutine blockedPivots<double>();
 template BlockedRoutine blockedSolve<float>();
 template BlockedRoutine blockedSolve<double>();
-template BlockedRoutine blockedTriangular<float>();
-template BlockedRoutine blockedTriangular<double>();
 
 }  // namespace tenc::rt::library

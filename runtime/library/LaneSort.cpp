@@ -94,7 +94,7 @@ template <class S, int kBlocks>
 HWY_ATTR void mergeRuns(S* keys, int64_t blocks) {
   if (blocks <= kBlocks / 2) return;
   for (int64_t at = 0; at < blocks; at += kBlocks) mergeBlocks<S, kBlocks>(keys + at * kBlock * kGroup<S>, blocks - at);
-  if constexpr (kBlocks * kBlock < kMostLaneRow) mergeRuns<S, 2 * kBlocks>(keys, blocks);
+  if constexpr (kBlocks * kBlock < kMostLaneRow<S>) mergeRuns<S, 2 * kBlocks>(keys, blocks);
 }
 
 /// A key in the order of elements as signed integers, by all bits: -0 is below +0. Its own inverse.
@@ -115,7 +115,7 @@ HWY_ATTR LaneOddities sortLanes(const U* elements, U* sorted, int64_t n, const L
   using V = hn::Vec<Wide<S>>;
   const Wide<S> d;
   constexpr int64_t kStep = kGroup<S>;
-  alignas(64) S keys[static_cast<size_t>(kMostLaneRow * kStep)];
+  alignas(64) S keys[static_cast<size_t>(kMostLaneRow<S> * kStep)];
   toLanes(rows, keys, n);
   const V flip = hn::Set(d, static_cast<S>(order.descending ? -1 : 0)), most = hn::Set(d, hwy::LimitsMax<S>());
   const V infinity = hn::Set(d, static_cast<S>(order.infinity));

@@ -50,7 +50,7 @@ template <class U>
 bool fillsLanes(const abi::TensorRef& x) {
   // Below, exchanges of neighbours are fewer than those of the network, whose shortest row has 16 elements.
   constexpr int64_t kLeastLaneRow = 9;
-  return dim(x, 1) >= kLeastLaneRow && dim(x, 1) <= kMostLaneRow && batch(x, 1) >= kGroup<U> / 2;
+  return dim(x, 1) >= kLeastLaneRow && isForLanes<U>(batch(x, 1), dim(x, 1));
 }
 bool fillsLanes(const abi::TensorRef& x) {
   switch (abi::dtype::kBytes[x.dtype]) {
@@ -74,7 +74,7 @@ LaneOrder<U> laneOrder(uint8_t dtype, bool descending) {
 template <class U>
 void sortRow(uint8_t dtype, const U* row, U* out, size_t n, bool descending) {
   if constexpr (sizeof(U) == 2) {
-    uint32_t wide[kMostLaneRow], sorted[kMostLaneRow];
+    uint32_t wide[kMostLaneRow<U>], sorted[kMostLaneRow<U>];
     widen(dtype, row, wide, n);
     sortWide(wide, sorted, n, kindOf(dtype), descending);
     narrow(dtype, sorted, out, n);
@@ -94,8 +94,8 @@ void sortGroup(const Call& call, void* const* buffers, const Item& item) {
   const LaneOrder<U> order = laneOrder<U>(x.dtype, option(call, "descending") != 0);
   const std::byte* source = rowOf(call, buffers, first);
   std::byte* const out = static_cast<std::byte*>(buffers[1]) + first * n * width;
-  alignas(64) U from[static_cast<size_t>(kGroup<U> * kMostLaneRow)];
-  alignas(64) U to[static_cast<size_t>(kGroup<U> * kMostLaneRow)];
+  alignas(64) U from[static_cast<size_t>(kGroup<U> * kMostLaneRow<U>)];
+  alignas(64) U to[static_cast<size_t>(kGroup<U> * kMostLaneRow<U>)];
   const U* unsorted = copied ? from : reinterpret_cast<const U*>(source);
   U* const sorted = copied ? to : reinterpret_cast<U*>(out);
   if (copied) {

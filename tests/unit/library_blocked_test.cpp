@@ -112,28 +112,30 @@ TEST(Blocked, InverseAndSolution) {
   }
 }
 
+struct Sides {
+  int64_t m, n;
+};
+
 TEST(Blocked, TrianglesAreSolvedWithoutTheOtherOne) {
-  constexpr int64_t kN = 130;
-  const Matrix a = randoms(kN * kN, 3);
-  for (const int64_t k : {1, 300})
+  for (const auto& [n, k] :
+       {Sides{130, 1}, Sides{130, 300}, Sides{390, 1}, Sides{390, 2}, Sides{400, 50}, Sides{390, 300}})
     for (const bool lower : {true, false})
       for (const bool unit : {true, false}) {
-        Matrix t = a;
-        for (int64_t i = 0; i < kN; ++i)
-          for (int64_t j = 0; j < kN; ++j) {
-            double& v = t[static_cast<size_t>(i * kN + j)];
-            v = i == j ? (unit ? 1 : 2 + std::abs(v)) : (j < i) == lower ? v / kN : 0;
+        SCOPED_TRACE(std::to_string(n) + " x " + std::to_string(k));
+        Matrix t = randoms(n * n, 3);
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double& v = t[static_cast<size_t>(i * n + j)];
+            v = i == j ? (unit ? 1 : 2 + std::abs(v)) : (j < i) == lower ? v / n : 0;
           }
         Matrix given = t;
-        for (int64_t i = 0; i < kN; ++i)
-          for (int64_t j = 0; j < kN; ++j)
-            if (i == j ? unit : (j < i) != lower) given[static_cast<size_t>(i * kN + j)] = 1e9;
-        const Matrix b = randoms(kN * k, 4);
-        const Call call{"solve_triangular",
-                        {tensor({kN, kN}), tensor({kN, k})},
-                        {tensor({kN, k})},
-                        {{"lower", lower}, {"unit", unit}}};
-        expectNear(product(t.data(), run(call, {given, b}).results[0].data(), kN, kN, k), b, 1e-12);
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            if (i == j ? unit : (j < i) != lower) given[static_cast<size_t>(i * n + j)] = 1e9;
+        const Matrix b = randoms(n * k, 4);
+        const Call call{
+            "solve_triangular", {tensor({n, n}), tensor({n, k})}, {tensor({n, k})}, {{"lower", lower}, {"unit", unit}}};
+        expectNear(product(t.data(), run(call, {given, b}).results[0].data(), n, n, k), b, 1e-12);
       }
 }
 
@@ -191,10 +193,6 @@ TEST(Blocked, TrianglesAreSingularWithoutRightHandSides) {
       }
 }
 
-struct Sides {
-  int64_t m, n;
-};
-
 TEST(Blocked, QrIsOrthogonalAndGivesTheMatrix) {
   for (const auto [m, n] : {Sides{300, 300}, Sides{300, 200}, Sides{200, 300}, Sides{130, 129}, Sides{700, 100},
                             Sides{600, 3}, Sides{1, 5}, Sides{5, 1}, Sides{100, 500}})
@@ -227,6 +225,29 @@ TEST(Blocked, AnyOrderAndBatchGiveTheSameBits) {
     const Outcome batch = run(all, {many});
     for (size_t r = 0; r < batch.results.size(); ++r)
       EXPECT_TRUE(std::equal(forwards.results[r].begin(), forwards.results[r].end(), batch.results[r].end() - kN * kN));
+  }
+}
+
+TEST(Blocked, TrianglesInBlocksHaveTheSameBitsInAnyOrderAndBatch) {
+  constexpr int64_t kN = 400, kColumns = 50, kMatrices = 9;
+  Matrix a = randoms(kN * kN, 8);
+  for (int64_t i = 0; i < kN; ++i) a[static_cast<size_t>(i * kN + i)] += kN;
+  const Matrix b = randoms(kN * kColumns, 9);
+  Matrix triangles, sides;
+  for (int64_t i = 0; i < kMatrices; ++i) {
+    triangles.insert(triangles.end(), a.begin(), a.end());
+    sides.insert(sides.end(), b.begin(), b.end());
+  }
+  for (const bool lower : {true, false}) {
+    const Call one{
+        "solve_triangular", {tensor({kN, kN}), tensor({kN, kColumns})}, {tensor({kN, kColumns})}, {{"lower", lower}}};
+    const Call all{"solve_triangular",
+                   {tensor({kMatrices, kN, kN}), tensor({kMatrices, kN, kColumns})},
+                   {tensor({kMatrices, kN, kColumns})},
+                   {{"lower", lower}}};
+    const Matrix forwards = run(one, {a, b}).results[0], batch = run(all, {triangles, sides}).results[0];
+    EXPECT_EQ(run(one, {a, b}, true).results[0], forwards);
+    EXPECT_TRUE(std::equal(forwards.begin(), forwards.end(), batch.end() - kN * kColumns));
   }
 }
 
