@@ -134,6 +134,7 @@ Scalar cbrt(Scalar x) {
   });
 }
 
+/// Of f64 values; `fine`: the result stays an f64.
 Scalar hypot(Scalar x, Scalar y, bool fine) {
   Scalar infinite = equal(abs(x), infinity(x)) | equal(abs(y), infinity(y));
   if (!fine) return select(infinite, infinity(x), sqrt(fma(x, x, y * y)));
@@ -162,12 +163,6 @@ template <typename F>
 Scalar inDoubles(Scalar x, F f) {
   return isDouble(x) ? f(x, true) : narrow(f(widen(x), false));
 }
-template <typename F>
-Scalar inDoubles(Scalar x, Scalar y, F f) {
-  if (isDouble(x)) return f(x, y, true);
-  const Scalar wideY = widen(y);
-  return narrow(f(widen(x), wideY, false));
-}
 
 }  // namespace
 
@@ -179,6 +174,24 @@ Scalar settledCbrt(Scalar a, Scalar r, double third) {
   Scalar squareError = fma(y, y, -square);
   Scalar residual = fma(-square, y, a) - squareError * y;
   return fma(residual, inverseSquare * third, y);
+}
+
+// In f32, where the larger of the two is within 2^60 of 1, so that no square that counts leaves the range, or 0;
+// elsewhere in f64.
+Scalar floats::hypot(Scalar x, Scalar y) {
+  Scalar most = greater(abs(x), abs(y)), least = lesser(abs(x), abs(y));
+  Pair square = exactProduct(least, least);
+  Scalar sum = fma(most, most, square.hi);
+  Scalar lost = fma(most, most, square.hi - sum) + square.lo;
+  Pair root = rootWithError(sum, lost);
+  constexpr uint64_t kLeast = 0x21800000, kRange = 0x5d800000 - kLeast;  // 2^-60 and 2^60
+  Scalar large = bitsOf(most);
+  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) &
+                logicalNot(equal(most, 0));
+  return x.builder->rarely(rare | isNan(x), root.hi + root.lo, [&] {
+    const Scalar wideY = widen(y);
+    return narrow(math::hypot(widen(x), wideY, false));
+  });
 }
 
 Scalar floats::erfc(Scalar x) {
@@ -217,7 +230,7 @@ Scalar cbrt(Scalar x) { return isDouble(x) ? math::cbrt(x) : floats::cbrt(x); }
 Scalar digamma(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return doubles::digamma(v); });
 }
-Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
+Scalar hypot(Scalar x, Scalar y) { return isDouble(x) ? math::hypot(x, y, true) : floats::hypot(x, y); }
 Scalar logAddExp(Scalar x, Scalar y) { return math::logAddExp(x, y); }
 
 }  // namespace functions
