@@ -186,8 +186,7 @@ Scalar floats::hypot(Scalar x, Scalar y) {
   Pair root = rootWithError(sum, lost);
   constexpr uint64_t kLeast = 0x21800000, kRange = 0x5d800000 - kLeast;  // 2^-60 and 2^60
   Scalar large = bitsOf(most);
-  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) &
-                logicalNot(equal(most, 0));
+  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) & logicalNot(equal(most, 0));
   return x.builder->rarely(rare | isNan(x), root.hi + root.lo, [&] {
     const Scalar wideY = widen(y);
     return narrow(math::hypot(widen(x), wideY, false));
