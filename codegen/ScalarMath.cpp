@@ -436,8 +436,7 @@ Scalar doubles::tanh(Scalar x) {
   Pair numerator = orderedSum(1.0 - down, p.hi), divisor = orderedSum(sum.hi, p.hi);
   numerator.lo = numerator.lo + p.lo;
   divisor.lo = divisor.lo + (p.lo + sum.lo);
-  Pair quotient = numerator / divisor;
-  return copySign(quotient.hi + quotient.lo, x);
+  return copySign(ratio(numerator, divisor), x);
 }
 
 Pair logPair(Scalar x) {

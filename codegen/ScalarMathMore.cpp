@@ -53,8 +53,7 @@ Scalar sigmoid(Scalar x) {
     Pair sum = orderedSum(like(x, 1), e.hi);
     sum.lo = sum.lo + e.lo;
     Scalar positive = x >= 0.0;
-    Pair quotient = Pair{select(positive, 1.0, e.hi), select(positive, 0.0, e.lo)} / sum;
-    return quotient.hi + quotient.lo;
+    return ratio({select(positive, 1.0, e.hi), select(positive, 0.0, e.lo)}, sum);
   }
   Scalar e = exp(-abs(x));
   Scalar sum = e + 1.0;
@@ -86,8 +85,7 @@ Scalar erfcTail(Scalar x) {
   numerator.lo = numerator.lo + scaled.lo;
   Pair divisor = exactSum(x * 2.0, like(x, 1));
   Exponential e = expPair({-square.hi, -square.lo});
-  Pair quotient = e.value * numerator / divisor;
-  return x.builder->scaleByPowerOf2(quotient.hi + quotient.lo, e.n);
+  return x.builder->scaleByPowerOf2(ratio(e.value * numerator, divisor), e.n);
 }
 
 Scalar erf64(Scalar x) {
