@@ -13,6 +13,14 @@ using Coefficients = std::span<const double>;
 
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
 
+/// A polynomial as E(x^2) + x O(x^2), which takes half as many steps one after the other.
+template <size_t N>
+Scalar byHalves(Scalar x, Scalar square, const double (&c)[N]) {
+  double even[(N + 1) / 2], odd[N / 2];
+  for (size_t i = 0; i < N; ++i) (i % 2 == 0 ? even : odd)[i / 2] = c[i];
+  return fma(x, polynomial(square, odd), polynomial(square, even));
+}
+
 // e^r = 1 + r + r^2 P(r), |r| <= ln(2)/2
 constexpr double kExp32[] = {0x1p-1, 0x1.555556p-3, 0x1.55549ep-5, 0x1.11101cp-7, 0x1.6d84c2p-10, 0x1.a2a696p-13};
 constexpr double kExp32Short[] = {0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558f8p-5, 0x1.123b02p-7, 0x1.6a2256p-10};
@@ -419,15 +427,16 @@ Scalar doubles::tanh(Scalar x) {
   Scalar n = roundEven(a * kLog2E);
   Scalar first = fma(n, -kLn2High64, a);
   Scalar r = fma(n, -kLn2Low64, first);
-  Scalar low = fma(r * r, polynomial(r, kExp64), fma(n, -kLn2Low64, first - r));
+  Scalar z = r * r;
+  Scalar low = fma(z, byHalves(r, z, kExp64), fma(n, -kLn2Low64, first - r));
+  Pair p = orderedSum(r, low);
   // Both by 2^-n.
   Scalar down = x.builder->scaleByPowerOf2(like(x, 1), -n);
   Pair sum = orderedSum(like(x, 1), down);
-  Pair numerator = orderedSum(1.0 - down, r), divisor = orderedSum(sum.hi, r);
-  numerator = orderedSum(numerator.hi, numerator.lo + low);
-  divisor = orderedSum(divisor.hi, divisor.lo + (low + sum.lo));
-  Pair quotient = numerator / divisor;
-  return copySign(quotient.hi + quotient.lo, x);
+  Pair numerator = orderedSum(1.0 - down, p.hi), divisor = orderedSum(sum.hi, p.hi);
+  numerator.lo = numerator.lo + p.lo;
+  divisor.lo = divisor.lo + (p.lo + sum.lo);
+  return copySign(ratio(numerator, divisor), x);
 }
 
 Pair logPair(Scalar x) {

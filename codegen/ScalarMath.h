@@ -86,6 +86,9 @@ Scalar atanh(Scalar x);
 Scalar cbrt(Scalar x);
 Scalar log1p(Scalar x);
 Scalar erfc(Scalar x);
+Scalar hypot(Scalar x, Scalar y);
+/// The square root, and what it lost; of `z` and what that lost.
+Pair rootWithError(Scalar z, Scalar low);
 }  // namespace floats
 /// Of values held as F64 only: what `functions` computes in f64.
 namespace doubles {

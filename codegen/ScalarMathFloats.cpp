@@ -34,12 +34,6 @@ Scalar nearerInverse(Scalar x) {
   return fma(inverse, fma(-x, inverse, like(x, 1)), inverse);
 }
 
-/// The square root, and what it lost; of `z` and what that lost.
-Pair rootWithError(Scalar z, Scalar low) {
-  Scalar root = sqrt(z);
-  return {root, (fma(-root, root, z) + low) * (nearInverse(root) * 0.5)};
-}
-
 /// base + factor * (high + low): base is a multiple of pi / 2 and the larger, or 0, and factor 1 or 2 with a sign.
 Scalar angle(Scalar base, Scalar factor, Scalar high, Scalar low) {
   Scalar sum = fma(high, factor, base);
@@ -113,6 +107,11 @@ Scalar cbrtOfOrdinary(Scalar a) {
 }  // namespace
 
 namespace floats {
+
+Pair rootWithError(Scalar z, Scalar low) {
+  Scalar root = sqrt(z);
+  return {root, (fma(-root, root, z) + low) * (nearInverse(root) * 0.5)};
+}
 
 Scalar asin(Scalar x) {
   auto [large, s, low] = arcSine(x);

@@ -53,8 +53,7 @@ Scalar sigmoid(Scalar x) {
     Pair sum = orderedSum(like(x, 1), e.hi);
     sum.lo = sum.lo + e.lo;
     Scalar positive = x >= 0.0;
-    Pair quotient = Pair{select(positive, 1.0, e.hi), select(positive, 0.0, e.lo)} / sum;
-    return quotient.hi + quotient.lo;
+    return ratio({select(positive, 1.0, e.hi), select(positive, 0.0, e.lo)}, sum);
   }
   Scalar e = exp(-abs(x));
   Scalar sum = e + 1.0;
@@ -86,8 +85,7 @@ Scalar erfcTail(Scalar x) {
   numerator.lo = numerator.lo + scaled.lo;
   Pair divisor = exactSum(x * 2.0, like(x, 1));
   Exponential e = expPair({-square.hi, -square.lo});
-  Pair quotient = e.value * numerator / divisor;
-  return x.builder->scaleByPowerOf2(quotient.hi + quotient.lo, e.n);
+  return x.builder->scaleByPowerOf2(ratio(e.value * numerator, divisor), e.n);
 }
 
 Scalar erf64(Scalar x) {
@@ -134,6 +132,7 @@ Scalar cbrt(Scalar x) {
   });
 }
 
+/// Of f64 values; `fine`: the result stays an f64.
 Scalar hypot(Scalar x, Scalar y, bool fine) {
   Scalar infinite = equal(abs(x), infinity(x)) | equal(abs(y), infinity(y));
   if (!fine) return select(infinite, infinity(x), sqrt(fma(x, x, y * y)));
@@ -162,12 +161,6 @@ template <typename F>
 Scalar inDoubles(Scalar x, F f) {
   return isDouble(x) ? f(x, true) : narrow(f(widen(x), false));
 }
-template <typename F>
-Scalar inDoubles(Scalar x, Scalar y, F f) {
-  if (isDouble(x)) return f(x, y, true);
-  const Scalar wideY = widen(y);
-  return narrow(f(widen(x), wideY, false));
-}
 
 }  // namespace
 
@@ -179,6 +172,23 @@ Scalar settledCbrt(Scalar a, Scalar r, double third) {
   Scalar squareError = fma(y, y, -square);
   Scalar residual = fma(-square, y, a) - squareError * y;
   return fma(residual, inverseSquare * third, y);
+}
+
+// In f32, where the larger of the two is within 2^60 of 1, so that no square that counts leaves the range, or 0;
+// elsewhere in f64.
+Scalar floats::hypot(Scalar x, Scalar y) {
+  Scalar most = greater(abs(x), abs(y)), least = lesser(abs(x), abs(y));
+  Pair square = exactProduct(least, least);
+  Scalar sum = fma(most, most, square.hi);
+  Scalar lost = fma(most, most, square.hi - sum) + square.lo;
+  Pair root = rootWithError(sum, lost);
+  constexpr uint64_t kLeast = 0x21800000, kRange = 0x5d800000 - kLeast;  // 2^-60 and 2^60
+  Scalar large = bitsOf(most);
+  Scalar rare = compare(Predicate::Ugt, large - bits(large, kLeast), bits(large, kRange)) & logicalNot(equal(most, 0));
+  return x.builder->rarely(rare | isNan(x), root.hi + root.lo, [&] {
+    const Scalar wideY = widen(y);
+    return narrow(math::hypot(widen(x), wideY, false));
+  });
 }
 
 Scalar floats::erfc(Scalar x) {
@@ -217,7 +227,7 @@ Scalar cbrt(Scalar x) { return isDouble(x) ? math::cbrt(x) : floats::cbrt(x); }
 Scalar digamma(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return doubles::digamma(v); });
 }
-Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
+Scalar hypot(Scalar x, Scalar y) { return isDouble(x) ? math::hypot(x, y, true) : floats::hypot(x, y); }
 Scalar logAddExp(Scalar x, Scalar y) { return math::logAddExp(x, y); }
 
 }  // namespace functions

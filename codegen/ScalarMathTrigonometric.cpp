@@ -85,8 +85,7 @@ Scalar tan(Scalar x) {
   Turned t = turn(x);
   Scalar swap = logicalNot(equal(t.quarter & uint64_t{1}, 0));
   Pair s = orderedSum(t.sin.hi, t.sin.lo), c = orderedSum(t.cos.hi, t.cos.lo);
-  Pair quotient = select(swap, c, s) / select(swap, s, c);
-  Scalar result = quotient.hi + quotient.lo;
+  Scalar result = ratio(select(swap, c, s), select(swap, s, c));
   return select(equal(x, 0), x, select(swap, -result, result));
 }
 

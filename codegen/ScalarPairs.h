@@ -38,12 +38,24 @@ inline Pair operator*(Pair a, Pair b) {
   return {p.hi, fma(a.hi, b.lo, p.lo)};
 }
 
-/// a / b, with one division.
-inline Pair operator/(Pair a, Pair b) {
+/// a / b, with one division, as quotient + rest * inverse.
+struct Division {
+  Scalar inverse, quotient, rest;
+};
+inline Division divide(Pair a, Pair b) {
   Scalar inverse = 1.0 / b.hi;
   Scalar quotient = a.hi * inverse;
-  Scalar rest = fma(-quotient, b.hi, a.hi) + fma(-quotient, b.lo, a.lo);
-  return {quotient, rest * inverse};
+  return {inverse, quotient, fma(-quotient, b.hi, a.hi) + fma(-quotient, b.lo, a.lo)};
+}
+inline Pair operator/(Pair a, Pair b) {
+  Division d = divide(a, b);
+  return {d.quotient, d.rest * d.inverse};
+}
+
+/// a / b as one number.
+inline Scalar ratio(Pair a, Pair b) {
+  Division d = divide(a, b);
+  return fma(d.rest, d.inverse, d.quotient);
 }
 
 /// The square root of a positive number.

@@ -85,7 +85,11 @@ void Storage::alias(const Value* v, const Value* of, uint64_t byteOffset) {
 /// Joins the lives that begin in branches which have ended: what comes now may follow either of them.
 void Storage::closeBranches(Class& c) const {
   const auto isOpen = [&](int64_t choice) {
-    return std::any_of(branches_.begin(), branches_.end(), [&](const Branch& b) { return b.choice == choice; });
+    return std::any_of(branches_.begin(), branches_.end(), [&](const Branch& b) {
+      // What is chosen inside the first branch does not run where the second does.
+      const bool insideFirst = !b.first && choice > b.choice && 2 * choice < b.start;
+      return b.choice == choice || insideFirst;
+    });
   };
   while (c.lives.size() > 1 && !isOpen(c.lives.back().choice)) {
     const int64_t end = c.lives.back().end;

@@ -352,30 +352,40 @@ Value* LlvmScalars::lookupDoubles(std::span<const double, 16> table, Value* i, u
   const llvm::ArrayRef<double> elements(table.data(), table.size());
   const bool permutes = usesAvx512(module());
   const unsigned width = permutes ? 8 : 4;
-  llvm::GlobalVariable* memory = nullptr;
-  if (!permutes) {
-    llvm::Constant* array = llvm::ConstantDataArray::get(c, elements);
-    memory = new llvm::GlobalVariable(module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage, array);
-  }
   llvm::SmallVector<Value*, 4> parts;
   for (unsigned from = 0; from < lanes; from += width) {
     Value* part = b_.CreateShuffleVector(i, rangeOf(from, width));  // lanes beyond a shorter vector are poison
-    Value* found = nullptr;
-    if (permutes) {
-      found = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_pd_512, {},
-                                 {llvm::ConstantDataVector::get(c, elements.slice(0, 8)), part,
-                                  llvm::ConstantDataVector::get(c, elements.slice(8, 8))});
-    } else {
-      auto* doubles = llvm::FixedVectorType::get(b_.getDoubleTy(), width);
-      part = b_.CreateAnd(part, b_.CreateVectorSplat(width, b_.getInt64(15)));
-      found = b_.CreateIntrinsic(
-          llvm::Intrinsic::x86_avx2_gather_q_pd_256, {},
-          {llvm::PoisonValue::get(doubles), memory, part, llvm::ConstantFP::getNaN(doubles, true), b_.getInt8(8)});
-    }
-    parts.push_back(found);
+    parts.push_back(permutes ? b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_pd_512, {},
+                                                  {llvm::ConstantDataVector::get(c, elements.slice(0, 8)), part,
+                                                   llvm::ConstantDataVector::get(c, elements.slice(8, 8))})
+                             : lookupInQuarters(elements, part));
   }
   Value* all = llvm::concatenateVectors(b_, parts);
   return width > lanes ? b_.CreateShuffleVector(all, rangeOf(0, lanes)) : all;
+}
+
+/// Of a table of 16, in AVX2: both halves of each double are picked from the quarters of the table, and the quarter by
+/// the upper bits of the index. A gather takes longer.
+Value* LlvmScalars::lookupInQuarters(llvm::ArrayRef<double> table, Value* i) {
+  constexpr unsigned kWidth = 4;
+  auto splat = [&](uint64_t v) { return b_.CreateVectorSplat(kWidth, b_.getInt64(v)); };
+  auto* floats = llvm::FixedVectorType::get(b_.getFloatTy(), 2 * kWidth);
+  auto* doubles = llvm::FixedVectorType::get(b_.getDoubleTy(), kWidth);
+  Value* first = b_.CreateShl(b_.CreateAnd(i, splat(kWidth - 1)), splat(1));
+  Value* halves = b_.CreateOr(b_.CreateShl(first, splat(32)), b_.CreateOr(first, splat(uint64_t{1} << 32)));
+  halves = b_.CreateBitCast(halves, llvm::FixedVectorType::get(b_.getInt32Ty(), 2 * kWidth));
+  auto quarter = [&](unsigned from) {
+    llvm::Constant* values = llvm::ConstantDataVector::get(b_.getContext(), table.slice(from, kWidth));
+    Value* picked =
+        b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {b_.CreateBitCast(values, floats), halves});
+    return b_.CreateBitCast(picked, doubles);
+  };
+  auto isSet = [&](uint64_t bit) {
+    return b_.CreateICmpSLT(b_.CreateShl(i, splat(63 - bit)), llvm::Constant::getNullValue(i->getType()));
+  };
+  Value *odd = isSet(2), *upper = isSet(3);
+  return b_.CreateSelect(upper, b_.CreateSelect(odd, quarter(12), quarter(8)),
+                         b_.CreateSelect(odd, quarter(4), quarter(0)));
 }
 
 Scalar LlvmScalars::halfBits(Scalar x) {

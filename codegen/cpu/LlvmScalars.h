@@ -83,6 +83,7 @@ class LlvmScalars : public ScalarBuilder {
   /// Of vectors of indices.
   llvm::Value* lookupFloats(llvm::ArrayRef<float> table, llvm::Value* index, unsigned lanes);
   llvm::Value* lookupDoubles(std::span<const double, 16> table, llvm::Value* index, unsigned lanes);
+  llvm::Value* lookupInQuarters(llvm::ArrayRef<double> table, llvm::Value* index);
   Scalar maximum(Scalar a, Scalar b, bool isMax);
   Scalar maximumOfConstant(Scalar x, Scalar constant, bool isMax);
   llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);

@@ -180,8 +180,11 @@ int columnCopies(const Kernel& kernel, size_t v, const Workers& workers, Level l
   if (level == Level::Quick) return quickCopies(kernel);
   int copies = 16;
   bool ordered = false;
+  const bool loops = std::ranges::any_of(kernel.stages, [](const Stage& x) { return !x.innerLo.empty(); });
   for (const Stage& stage : kernel.stages) {
-    copies = std::min(copies, outerCopies(kernel, stage));
+    // What runs once for a loop of another stage has the vectors of that: it counts by its code alone.
+    const bool isOnce = loops && stage.innerLo.empty() && !stage.ordered;
+    copies = std::min(copies, isOnce ? bodiesOf(stageCost(kernel, stage)) : outerCopies(kernel, stage));
     ordered = ordered || stage.ordered;
   }
   const int64_t rowBytes = bytesOf(rowWindows(kernel, v), kernel);
@@ -191,6 +194,7 @@ int columnCopies(const Kernel& kernel, size_t v, const Workers& workers, Level l
     const int64_t blocks = std::min<int64_t>(workers.threads, 2);
     return static_cast<int>(std::clamp<int64_t>(kernel.outer[v] / (blocks * kLanes), 1, copies));
   }
+  if (loops && rowBytes == 0) return static_cast<int>(std::clamp<int64_t>(kernel.outer[v] / kLanes, 1, copies));
   while (copies > 1 && kernel.outer[v] < copies * kLanes) copies /= 2;
   return copies;
 }

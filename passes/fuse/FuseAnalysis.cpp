@@ -251,10 +251,10 @@ class Analysis {
           bool gathered = inner->has(Trait::Gathers);
           if (!inner->results.empty() && isElsewhere(*v, deviceOf(*inner))) materialise(v);
           const bool updates = role == Role::Update || (inner->kind == OpKind::UpdateSlice && isStrided(*inner));
+          if (i == 0 && (updates || (inner->kind == OpKind::UpdateSlice && isLittlePart(*inner->operand(1), *v))))
+            if (const Op* around = within(inner.get(), region_)) updates_.keepParts(*v, *around);
           if (role == Role::Barrier || role == Role::Single || (updates && i == 0)) {
             materialise(v);
-            if (updates && i == 0)
-              if (const Op* around = within(inner.get(), region_)) updates_.keepParts(*v, *around);
           } else if (needsUnitStride(*inner, i)) {
             unitView(v);
           } else if (role == Role::Product || role == Role::PassThrough || (gathered && i == 0)) {

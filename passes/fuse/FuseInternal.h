@@ -165,13 +165,14 @@ ir::Op* within(ir::Op* op, const ir::Region& region);
 class BehindUpdates {
  public:
   BehindUpdates(const ir::Region& region, Nodes& nodes) : region_(region), nodes_(nodes) {}
-  /// Whether a value of the region has no use behind an op of it.
+  /// Whether a value of the region, or of one around it that runs as often, has no use behind an op of the region.
   bool diesAt(const ir::Value& v, const ir::Op& op) const;
   /// Has the parts stored that are read behind an update of the old value: else all of that would have to be kept.
   /// `update`: the op of the region that the update is, or is nested in.
   void keepParts(const ir::Value& old, const ir::Op& update);
 
  private:
+  bool diesBehindBranches(const ir::Value& v) const;
   bool isBehind(const ir::Op& a, const ir::Op& b) const;
   const ir::Op& lastView(const ir::Op& part, const ir::Op& update) const;
   bool isReadBehind(const ir::Value& v, const ir::Op& update) const;

@@ -3,6 +3,7 @@
 // they are used. So the old value is not wanted any more when the update runs, and need not be kept.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "passes/fuse/FuseInternal.h"
@@ -35,10 +36,27 @@ Op* within(Op* op, const ir::Region& region) {
 }
 
 bool BehindUpdates::diesAt(const Value& v, const Op& op) const {
-  return v.home() == &region_ && std::ranges::all_of(v.uses, [&](const Value::Use& use) {
+  return diesBehindBranches(v) && std::ranges::all_of(v.uses, [&](const Value::Use& use) {
            const Op* user = within(use.user, region_);
-           return user == &op || (user && nodes_.contains(user) && !isBehind(*user, op));
+           return !user || user == &op || (nodes_.contains(user) && !isBehind(*user, op));
          });
+}
+
+/// Whether the region is that of the value or stands in branches there, behind which it has no use. What is in another
+/// branch does not run.
+bool BehindUpdates::diesBehindBranches(const Value& v) const {
+  for (const ir::Region* at = &region_; at != v.home(); at = at->parentOp->parent) {
+    const Op* branch = at->parentOp;
+    if (!branch || branch->kind != OpKind::If) return false;
+    const ir::Region& around = *branch->parent;
+    std::unordered_set<const Op*> users;
+    for (const Value::Use& use : v.uses) users.insert(within(use.user, around));
+    const auto behind = std::find_if(around.ops.rbegin(), around.ops.rend(), [&](const auto& next) {
+      return next.get() == branch || users.contains(next.get());
+    });
+    if (behind->get() != branch) return false;
+  }
+  return true;
 }
 
 bool BehindUpdates::isBehind(const Op& a, const Op& b) const {
