@@ -96,6 +96,8 @@ class ScalarBuilder {
   /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2000 (f64)
   /// or 250 (f32).
   virtual Scalar scaleByPowerOf2(Scalar x, Scalar n) = 0;
+  /// Whether an instruction that underflows may take a hundred times as long as others, as on processors of Intel.
+  virtual bool isUnderflowSlow() const { return false; }
   /// Element (index mod 16) of a table of 16 values: of F32 for an I32 index, of F64 for an I64 one.
   virtual Scalar lookup(std::span<const double, 16> table, Scalar index) = 0;
   /// The I16 bits of the f16 nearest to an f32, and the f32 of f16 bits.

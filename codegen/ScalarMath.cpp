@@ -225,10 +225,15 @@ Scalar exp2(Scalar x) {
   } else {
     p = fma(r, polynomial(r, kExp2), 1.0);
   }
-  return x.builder->scaleByPowerOf2(p, n);
+  return scaleOrZero(p, n, x < (d ? -1075.0 : -150.0));
 }
 
 }  // namespace
+
+Scalar scaleOrZero(Scalar x, Scalar n, Scalar vanishes) {
+  ScalarBuilder& b = *x.builder;
+  return b.scaleByPowerOf2(b.isUnderflowSlow() ? select(vanishes, like(x, 0), x) : x, n);
+}
 
 Scalar exp(Scalar x) {
   bool d = isDouble(x);
@@ -240,7 +245,7 @@ Scalar exp(Scalar x) {
   } else {
     p = 1.0 + fma(a.r * a.r, polynomial(a.r, kExp32Short), a.r);
   }
-  return x.builder->scaleByPowerOf2(p, a.n);
+  return scaleOrZero(p, a.n, x < (d ? -745.2 : -104.0));
 }
 
 Pair expWithError(Scalar x) {

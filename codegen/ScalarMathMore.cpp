@@ -85,7 +85,7 @@ Scalar erfcTail(Scalar x) {
   numerator.lo = numerator.lo + scaled.lo;
   Pair divisor = exactSum(x * 2.0, like(x, 1));
   Exponential e = expPair({-square.hi, -square.lo});
-  return x.builder->scaleByPowerOf2(ratio(e.value * numerator, divisor), e.n);
+  return scaleOrZero(ratio(e.value * numerator, divisor), e.n, x > 27.3);  // erfc 27.3 is 2^-1080
 }
 
 Scalar erf64(Scalar x) {
@@ -204,7 +204,7 @@ Scalar floats::erfc(Scalar x) {
   ExponentialLessOne e = expLessOne(-square, fma(-a, a, square));
   Scalar low = fma(product, lost, fma(w, lostOfP, fma(w, p, -product)));
   Scalar rest = fma(product, e.r, fma(product, e.more, fma(low, e.r + e.more, low)));
-  Scalar tail = x.builder->scaleByPowerOf2(product + rest, e.n);
+  Scalar tail = scaleOrZero(product + rest, e.n, a > 10.2);  // erfc 10.2 is 2^-154
   Scalar large = select(x < 0.0, 2.0 - tail, tail);
   return select(a <= 0.5, erfcNear(x, polynomial(x * x, kErfSmall32)), large);
 }

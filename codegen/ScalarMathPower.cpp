@@ -206,7 +206,8 @@ Scalar functions::pow(Scalar x, Scalar y) {
       Scalar bounded = greater(-most, lesser(most, product));
       Scalar low = select(equal(bounded, product), fma(y, whole.lo, fma(y, whole.hi, -product)), 0.0);
       Scalar n = roundEven(bounded * 0x1p-4);
-      return x.builder->scaleByPowerOf2(powerOf(fma(n, -16.0, bounded), low), n);
+      Scalar vanishes = bounded < (d ? -16.0 * 1076 : -16.0 * 151);
+      return scaleOrZero(powerOf(fma(n, -16.0, bounded), low), n, vanishes);
     });
     return powSpecial(x, y, any);
   });

@@ -81,5 +81,8 @@ struct Exponential {
   Scalar n;
 };
 Exponential expPair(Pair x);
+/// x 2^n, as scaleByPowerOf2 gives it, where that is 0 for all that `vanishes`: there x is 0 before, so that no
+/// instruction underflows.
+Scalar scaleOrZero(Scalar x, Scalar n, Scalar vanishes);
 
 }  // namespace tenc::codegen::math

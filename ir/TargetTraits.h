@@ -85,9 +85,9 @@ struct TargetTraits {
     int64_t leastQueries = 8, mostDepth = 256;
     int64_t mostGradientDepth = 0;  ///< its gradient is one, too, for heads of so many elements or fewer
     // Elsewhere it is products and row-wise ops, block by block.
-    int64_t tileBytes = int64_t{4} << 20;   ///< of scores that exist at a time: what stays in L2 and L3
+    int64_t tileBytes = int64_t{1} << 20;   ///< of scores that exist at a time: what stays in L2
     int64_t leastRows = 256;                ///< of a block, before the batch is cut too: keys are packed a block
-    int64_t halves = 512, quarters = 2048;  ///< from so many queries on masked keys are left out in two steps, in four
+    int64_t halves = 512, quarters = 1024;  ///< from so many queries on masked keys are left out in two steps, in four
   } attention;
 
   // ---- row-wise kernels, reductions, scans

@@ -49,6 +49,7 @@ class LlvmScalars : public ScalarBuilder {
   Scalar select(Scalar condition, Scalar a, Scalar b) override;
   Scalar convert(ConvertInst op, Scalar a, Repr to) override;
   Scalar scaleByPowerOf2(Scalar x, Scalar n) override;
+  bool isUnderflowSlow() const override { return true; }
   Scalar lookup(std::span<const double, 16> table, Scalar index) override;
   Scalar halfBits(Scalar x) override;
   Scalar halfOfBits(Scalar bits) override;

@@ -63,6 +63,7 @@ class CudaTarget : public Target {
     if (options.leastChannelsLast) traits_.channelsLast.multiplications = *options.leastChannelsLast;
     traits_.attention.whole = {ir::DType::F32, ir::DType::F16, ir::DType::BF16};
     traits_.attention.mostGradientDepth = 128;
+    traits_.attention.tileBytes = int64_t{4} << 20;  // a launch fills all multiprocessors
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.depthwise.fewTaps = traits_.depthwise.mostTaps = 0;  // a thread an element reads the window where it is
     traits_.scratchBytes = 40 << 10;                             // of shared memory, where registers do not hold them
