@@ -36,6 +36,9 @@ if {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= set(open("/pro
 # What icelake-server has of vectors beside that.
 VECTORS = {"avx512_vnni", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512ifma", "gfni", "vaes", "vpclmulqdq"}
 if {"avx512f", *VECTORS} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("vnni")
+# What sapphirerapids has of vectors beside that: Golden Cove and later.
+GOLDEN_COVE = {"avx512_fp16", "avx512_bf16", "avx_vnni", "avx512vbmi", "serialize"}
+if {"avx512f", *VECTORS, *GOLDEN_COVE} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("golden_cove")
 # What znver3 has beside AVX2.
 if {"avx2", "clzero", "sse4a", "sha_ni", "vaes", "vpclmulqdq", "fsrm"} <= set(open("/proc/cpuinfo").read().split()): config.available_features.add("zen3")
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))

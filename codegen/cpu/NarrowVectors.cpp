@@ -22,6 +22,17 @@ unsigned lanesOf(const llvm::Value& v) {
   return type == nullptr ? 0 : type->getNumElements();
 }
 
+/// Whether each lane is the same lane of one of two vectors.
+bool isBlend(const llvm::ShuffleVectorInst& shuffle) {
+  const int lanes = static_cast<int>(lanesOf(*shuffle.getOperand(0)));
+  const llvm::ArrayRef<int> mask = shuffle.getShuffleMask();
+  for (int lane = 0; lane < static_cast<int>(mask.size()); ++lane) {
+    const int from = mask[static_cast<size_t>(lane)];
+    if (from != llvm::PoisonMaskElem && from != lane && from != lanes + lane) return false;
+  }
+  return static_cast<int>(mask.size()) == lanes;
+}
+
 /// Whether each lane of an instruction needs the same lane of its vectors, and nothing else. A divisor that is poison
 /// in any lane is none: lanes that are not computed are.
 bool isElementwise(const llvm::Instruction& i) {
@@ -33,6 +44,7 @@ bool isElementwise(const llvm::Instruction& i) {
            llvm::all_of(call->args(), [&](const llvm::Value* v) { return v->getType() == i.getType(); });
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&i)) return hasLanes(cast->getOperand(0));
   if (const auto* select = llvm::dyn_cast<llvm::SelectInst>(&i)) return hasLanes(select->getCondition());
+  if (const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&i)) return isBlend(*shuffle);
   return llvm::isa<llvm::PHINode, llvm::BinaryOperator, llvm::UnaryOperator, llvm::CmpInst>(i);
 }
 
@@ -136,6 +148,11 @@ class Narrowing {
       auto* needed = llvm::dyn_cast<llvm::Instruction>(operand);
       if (needed != nullptr && wanted_.contains(needed) && widthOf(needed) < lanesOf(*needed)) narrow(needed);
     }
+    if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(i)) {
+      llvm::Value* made = blend(*shuffle, width);
+      narrow_[i] = made;
+      return;
+    }
     llvm::Instruction* made = i->clone();
     made->insertBefore(i->getIterator());
     for (llvm::Use& use : made->operands())
@@ -145,6 +162,23 @@ class Narrowing {
     if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(made))
       call->setCalledFunction(llvm::Intrinsic::getDeclaration(i->getModule(), call->getIntrinsicID(), {type}));
     narrow_[i] = made;
+  }
+
+  /// Lanes that nothing wants are left as they are in a vector that is computed: the zeros that a vector is read with
+  /// behind the end of a tensor would be put there in each trip.
+  llvm::Value* blend(llvm::ShuffleVectorInst& shuffle, unsigned width) {
+    llvm::Value *a = lanes(shuffle.getOperand(0), width), *b = lanes(shuffle.getOperand(1), width);
+    const int own = llvm::isa<llvm::Constant>(shuffle.getOperand(0)) ? 1 : 0, old = static_cast<int>(lanesOf(shuffle));
+    llvm::SmallVector<int, 16> mask;
+    for (int lane = 0; lane < static_cast<int>(width); ++lane) {
+      const int from = shuffle.getMaskValue(static_cast<unsigned>(lane));
+      const bool isWanted = lane < static_cast<int>(wanted_.at(&shuffle)) && from != llvm::PoisonMaskElem;
+      mask.push_back(lane + (isWanted ? from / old : own) * static_cast<int>(width));
+    }
+    if (llvm::ShuffleVectorInst::isIdentityMask(mask, static_cast<int>(width)))
+      return mask[0] < static_cast<int>(width) ? a : b;
+    b_.SetInsertPoint(&shuffle);
+    return b_.CreateShuffleVector(a, b, mask);
   }
 
   void complete(llvm::PHINode& phi) {

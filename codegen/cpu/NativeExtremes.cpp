@@ -3,8 +3,11 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <functional>
@@ -108,10 +111,28 @@ Comparison comparisonOf(const Extreme* e) {
   return waitsFor(one.first, e) ? other : one;
 }
 
+/// Whether VRANGE is as fast as the machine's comparison, as on Intel's processors: it orders zeros by their signs.
+bool hasFastRange(const llvm::TargetMachine& machine) {
+  return machine.getMCSubtargetInfo()->checkFeatures("+avx512dq,+false-deps-range");
+}
+
+/// The greater or the lesser of two numbers, zeros in their order; of a NaN and a number, the number.
+Value* rangeOf(llvm::IRBuilder<>& b, Value* x, Value* y, bool isMax) {
+  const bool isDouble = x->getType()->isDoubleTy();
+  auto* lanes = llvm::FixedVectorType::get(x->getType(), isDouble ? 2 : 4);
+  const auto id = isDouble ? llvm::Intrinsic::x86_avx512_mask_range_sd : llvm::Intrinsic::x86_avx512_mask_range_ss;
+  const auto lane = [&](Value* v) { return b.CreateInsertElement(llvm::PoisonValue::get(lanes), v, uint64_t{0}); };
+  constexpr uint8_t kOwnSign = 4, kNoMask = 0xff, kCurrentRounding = 4;
+  Value* result = b.CreateIntrinsic(id, {},
+                                    {lane(x), lane(y), llvm::PoisonValue::get(lanes), b.getInt8(kNoMask),
+                                     b.getInt32(kOwnSign + (isMax ? 1 : 0)), b.getInt32(kCurrentRounding)});
+  return b.CreateExtractElement(result, uint64_t{0});
+}
+
 /// The machine's comparison. What it does not do stands aside, behind jumps that are hardly ever taken, so nothing
 /// waits for their tests. These read the result and the first operand: to read the second one too, which comes late,
 /// costs a cycle on Zen 4.
-void expand(Extreme* e) {
+void expand(Extreme* e, bool hasFastRange) {
   const bool isMax = e->getIntrinsicID() == llvm::Intrinsic::maximum;
   const Comparison c = comparisonOf(e);
   Value *x = c.first, *y = c.second;
@@ -130,6 +151,15 @@ void expand(Extreme* e) {
     either->addIncoming(unusual, end->getParent());
     return either;
   };
+  const auto put = [&](Value* result) {
+    e->replaceAllUsesWith(result);
+    e->eraseFromParent();
+  };
+  if (hasFastRange && c.mayMissZero && (e->getType()->isFloatTy() || e->getType()->isDoubleTy())) {
+    Value *unordered = b.CreateFCmpUNO(x, y), *ordered = rangeOf(b, x, y, isMax);
+    return put(
+        unless(ordered, unordered, [&] { return b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateFAdd(x, y), y); }));
+  }
   Value* result = b.CreateSelect(isMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
   if (c.mayMissNaN) result = unless(result, b.CreateFCmpUNO(x, result), [&] { return b.CreateFAdd(x, y); });
   if (c.mayMissZero) {
@@ -142,16 +172,17 @@ void expand(Extreme* e) {
       return b.CreateSelect(b.CreateICmpEQ(b.CreateShl(q, 1), none), both, result);
     });
   }
-  e->replaceAllUsesWith(result);
-  e->eraseFromParent();
+  put(result);
 }
 
 }  // namespace
 
-void expandExtremes(llvm::Function& f) {
+void expandExtremes(llvm::Function& f, const llvm::TargetMachine& machine) {
   for (Extreme* e : extremesIn(f, false)) lateOperandsLast(e);
   for (Extreme* e : extremesIn(f, false)) asChoice(e);
-  for (Extreme* e : extremesIn(f, true)) expand(e);
+  const std::vector<Extreme*> ofFloats = extremesIn(f, true);
+  const bool ranges = !ofFloats.empty() && hasFastRange(machine);
+  for (Extreme* e : ofFloats) expand(e, ranges);
 }
 
 }  // namespace tenc::codegen::cpu

@@ -156,6 +156,8 @@ void setVectoriserOptions() {
   // Two vectors of trips are done side by side, also of loops that are not small.
   set("force-target-max-vector-interleave", "2");
   set("small-loop-cost", "200");
+  // Loops that are left at several places are unrolled where chooseUnrolling says so.
+  set("unroll-runtime-multi-exit", "true");
 }
 
 void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level) {
@@ -167,11 +169,12 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(overLoops(hoisting(), true));
     passes.run(f, analyses.functions);
-    return expandExtremes(f);
+    return expandExtremes(f, machine);
   }
   llvm::FunctionPassManager passes;
   simplify(passes);
   passes.run(f, analyses.functions);
+  countNoBits(f, analyses.functions);
   chooseShortLoops(f, analyses.functions);
   unroll(f, analyses.functions);
   if (writeFills(f, analyses.functions)) analyses.functions.clear();
@@ -183,13 +186,13 @@ void optimiseNative(llvm::Function& f, llvm::TargetMachine& machine, Level level
   compareCarriedLast(f);
   shortenRecurrences(f, machine);
   widenCarried(f);
-  expandExtremes(f);
+  expandExtremes(f, machine);
   keepRowsApart(f);
   divideNarrow(f, machine);
   analyses.functions.clear();
   if (separateExits(f, analyses.functions)) analyses.functions.clear();
   readBytes(f, analyses.functions);
-  chooseUnrolling(f, analyses.functions);
+  chooseUnrolling(f, analyses.functions, machine);
   llvm::FunctionPassManager unrolling;
   unrolling.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
   unrolling.addPass(overLoops(hoisting(), true));

@@ -22,10 +22,12 @@ void compareCarriedLast(llvm::Function& f);
 void shortenRecurrences(llvm::Function& f, const llvm::TargetMachine& machine);
 void widenCarried(llvm::Function& f);
 void keepRowsApart(llvm::Function& f);
+/// Of optimiseNative (NativeCounts.cpp).
+void countNoBits(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeUnrolling.cpp). Whether there were exits to be separated.
 bool separateExits(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
-void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
+void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions, const llvm::TargetMachine& machine);
 /// Of optimiseNative (NativeAddresses.cpp).
 void simplifyAddresses(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeFills.cpp). Loops that fill a row become vectors and a rest of any length without a loop.
@@ -40,6 +42,6 @@ void carryElements(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeBytes.cpp).
 void readBytes(llvm::Function& f, llvm::FunctionAnalysisManager& functions);
 /// Of optimiseNative (NativeExtremes.cpp).
-void expandExtremes(llvm::Function& f);
+void expandExtremes(llvm::Function& f, const llvm::TargetMachine& machine);
 
 }  // namespace tenc::codegen::cpu

@@ -6,6 +6,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
@@ -41,25 +43,44 @@ unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   llvm::SmallVector<llvm::BasicBlock*> exits;
   loop.getExitingBlocks(exits);
   unsigned most = 0;
-  for (llvm::BasicBlock* exit : exits)
-    if (const unsigned trips = evolution.getSmallConstantTripCount(&loop, exit); trips != 0)
-      most = most == 0 ? trips : std::min(most, trips);
+  for (llvm::BasicBlock* exit : exits) {
+    unsigned trips = evolution.getSmallConstantTripCount(&loop, exit);
+    if (exit != loop.getLoopLatch()) trips -= trips % 2;  // a test before the trip is made once more than those
+    if (trips != 0) most = most == 0 ? trips : std::min(most, trips);
+  }
   return most;
+}
+
+/// Whether each trip adds to a float of the trip before, or the like: several of them side by side take as long as one
+/// after the other. Not where it is only kept, as the greatest so far is.
+bool carriesFloat(const llvm::Loop& loop) {
+  return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
+    const auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop.getLoopLatch()));
+    return phi.getType()->isFloatingPointTy() && next != nullptr && llvm::is_contained(next->operand_values(), &phi);
+  });
 }
 
 /// By how many an innermost loop is unrolled that is no vector of several trips already: four, or eight if it is very
 /// short, if it counts and is left nowhere else; and if it is left elsewhere too, as many of that as make up all of its
-/// trips. LLVM would go further, which takes it longer and gains nothing.
-unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+/// trips; of what is known only when it runs, four with `hasManyInFlight`. LLVM would go further, which takes it longer
+/// and gains nothing.
+unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution, bool hasManyInFlight) {
   if (!loop.isInnermost() || hasVectors(loop)) return 1;
   // What is left of a vectorised loop is short, but for one whose arrays may overlap: then it may be all of it.
   const bool isRest = isVectorised(loop);
   if (isRest && !llvm::getBooleanLoopAttribute(&loop, kMayOverlap)) return 1;
   const unsigned most = isRest ? 2 : lengthOf(loop) <= kShortest ? 8 : 4;
+  // Where the number of trips is not known, it may be small and another each time: the ends of two loops, that of whole
+  // steps and that of what is left, are guessed wrong twice as often as one.
+  if (loop.getLoopLatch() != nullptr && carriesFloat(loop) && mostTripsOf(loop, evolution) == 0) return 1;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
   const llvm::BasicBlock* latch = loop.getLoopLatch();
   if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
-  return lengthOf(loop) > kLongest ? 1 : dividing(mostTripsOf(loop, evolution));
+  if (lengthOf(loop) > kLongest) return 1;
+  const unsigned trips = mostTripsOf(loop, evolution);
+  if (trips != 0) return dividing(trips);
+  const bool counts = !llvm::isa<llvm::SCEVCouldNotCompute>(evolution.getExitCount(&loop, latch));
+  return counts && hasManyInFlight ? 4 : 1;
 }
 
 /// The branch at the end of a loop that goes on while two conditions hold, of which `counts` is one that counts to a
@@ -160,8 +181,11 @@ void chooseShortLoops(llvm::Function& f, llvm::FunctionAnalysisManager& function
 
 /// Short loops are unrolled as a whole; vectorised ones only if it is known how short they are: of the trips that may
 /// be left for half a register at a time there are hardly ever all.
-void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions) {
-  constexpr unsigned kFewTrips = 16;
+void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions, const llvm::TargetMachine& machine) {
+  constexpr unsigned kFewTrips = 16, kManyInFlight = 512;
+  // Trips that wait for memory run side by side as far as the instructions in flight go: counting once for several of
+  // them leaves room for more. Zen has 320, and little to gain.
+  const bool hasManyInFlight = machine.getMCSubtargetInfo()->getSchedModel().MicroOpBufferSize >= kManyInFlight;
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(f);
   for (llvm::Loop* loop : functions.getResult<llvm::LoopAnalysis>(f).getLoopsInPreorder()) {
     if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kRarelyRun)) {
@@ -173,7 +197,7 @@ void chooseUnrolling(llvm::Function& f, llvm::FunctionAnalysisManager& functions
     if (llvm::MDNode* id = loop->getLoopID())
       loop->setLoopID(llvm::makePostTransformationMetadata(f.getContext(), id, {kUnrollCount}, {}));
     if (trips != 0 && trips <= kFewTrips) continue;
-    if (const unsigned by = unrollingOf(*loop, evolution); by > 1)
+    if (const unsigned by = unrollingOf(*loop, evolution, hasManyInFlight); by > 1)
       llvm::addStringMetadataToLoop(loop, kUnrollCount, by);
     else
       loop->setLoopAlreadyUnrolled();
