@@ -271,6 +271,10 @@ class Reader {
   /// `self.f = v`, and the like.
   bool setsOne(const std::string& s) {
     auto set = class_.network && s.starts_with("self.register_buffer(") ? buffer(s) : assigned(s);
+    if (const std::string frozen(set && class_.network ? frozenPart(set->value, text_) : ""); !frozen.empty()) {
+      set->value = frozen;
+      set->kind = PythonClass::Kind::Tensor;
+    }
     if (!set || !readsFields(set->value)) return false;
     if (!class_.network && set->value == "None" && !has(set->name)) {
       class_.unfilled.push_back(set->name);

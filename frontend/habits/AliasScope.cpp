@@ -332,7 +332,8 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
     return;
   }
   const ast::Expr* root = rootOf(target);
-  if (!root) return;
+  const syntax::Familiar* part = target.kind == ExprKind::Member ? syntax::familiarName(target.text) : nullptr;
+  if (!root || (part && part->nothing)) return;  // `x.requires_grad = False` changes no array
   if (&target == root && s.op == "=" && !isUpdateOfBits(root->text, value)) {
     targets_.push_back(root->span);
     bound_.push_back({root->text, value, s.span});
