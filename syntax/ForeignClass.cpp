@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "syntax/ForeignClassParts.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -198,7 +199,16 @@ class Reader {
     const std::string_view list = std::string_view(head).substr(open + 1, close - open - 1);
     const bool makes = name == "__init__";
     const auto taken = parameters(list, makes && class_.network);
-    if (!taken || (!makes && name.starts_with("__") && name != "__call__")) return false;
+    if (!taken) return false;
+    if (!makes && name.starts_with("__") && name != "__call__") {
+      why_ = "operators and what else has such a name work on TL's own values alone: a method of another name does it";
+      return false;
+    }
+    const auto words = keywords();
+    if (std::ranges::find(words, name) != words.end()) {
+      why_ = "the method is called as a word of TL: give it another name, also where it is called";
+      return false;
+    }
     if (makes) {
       class_.made = *taken;
       return constructor(line.indent);

@@ -538,6 +538,14 @@ void Habits::warnOfLists(const ast::Expr& e, const std::vector<Val>& operands) {
   }
 }
 
+namespace {
+/// Whether a function takes a value of the struct first: `fn avg(self: Avg)` makes none.
+bool isMethodOf(const FnDecl& fn, const StructDecl& decl) {
+  const ast::TypeExpr* first = fn.stmt->params.empty() ? nullptr : fn.stmt->params[0].type.get();
+  return first && !first->path.empty() && first->path.back().text == decl.stmt->name.text;
+}
+}  // namespace
+
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   auto d = context_.error(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
   if (!type.type || !type.type->info) return d;
@@ -564,6 +572,8 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   for (const std::string& name : {snake, snake + "_layer", "new_" + snake, respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     if (around && around->unit == decl.unit && around->stmt->name.text == name) continue;
+    if (std::ranges::all_of(decl.unit->functions.at(name), [&](const FnDecl& d) { return isMethodOf(d, decl); }))
+      continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});
     return d;
   }

@@ -393,7 +393,8 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
           modules_[key] = nullptr;
           return nullptr;
         }
-        if (const auto hidden = hiddenMethod(*file)) {
+        // What could not be read decides which functions there are.
+        if (const auto hidden = hasUnread(*file) ? std::nullopt : hiddenMethod(*file)) {
           d.label(hidden->call, "called here");
           d.help(hidden->help);
           modules_[key] = nullptr;

@@ -529,7 +529,7 @@ void UnknownNames::checkMarks(const ast::Stmt& fn) {
       continue;
     }
     const Help help = withoutMark(context_, a);
-    context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+    context_.error(Code::E0304, a.span, noMark(a))
         .help(a.path.size() > 1 ? help.text : std::string(known->help), help.edits);
   }
 }
