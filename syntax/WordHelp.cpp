@@ -246,7 +246,8 @@ class WordHelper : private WordView {
     const ssize_t value = valueOf(n);
     ssize_t end = value;
     // The brace of a block that an edit has closed ends it, too.
-    for (int open = 0; behindWord(end) && (open > 0 || (!is(end, T::NL) && !is(end, T::SEMI) && bracket(end) >= 0)); ++end)
+    for (int open = 0; behindWord(end) && (open > 0 || (!is(end, T::NL) && !is(end, T::SEMI) && bracket(end) >= 0));
+         ++end)
       open += bracket(end);
     if (!behindWord(value) || end == value || textOf(value) == "None") return;  // `w.grad = None`
     const size_t first = span(*behindWord(value)).begin, last = span(*behindWord(end - 1)).end;

@@ -6,7 +6,9 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtins.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
+#include "frontend/habits/StatementNames.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -101,9 +103,64 @@ bool isOfNumPy(const ast::Expr& call) {
   return root.text == "np" || root.text == "numpy";
 }
 
+/// Whether other statements that bind the name may give it another dtype than f32, as the text tells: in doubt they
+/// may.
+class OtherBindings {
+ public:
+  OtherBindings(Context& context, Scopes& scopes, const ast::File& file)
+      : context_(context), numbers_(scopes), file_(file) {}
+
+  bool mayDiffer(const ast::Expr& variable) const {
+    const ast::Stmt* fn = functionAround(file_, variable.span);
+    bool differs = fn && std::ranges::any_of(fn->params, [&](auto& p) { return p.name.text == variable.text; });
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      const bool binds = nameBound(s) == variable.text && s.value && s.target.get() != &variable;
+      const bool walks = s.kind == ast::Stmt::Kind::For && namesOf(s.pattern).contains(variable.text);
+      differs = differs || walks || (binds && !isFloat(*s.value));
+    };
+    visitAround(file_, variable.span, visitor);
+    return differs;
+  }
+  /// Whether one of them names 64 bits, which NumPy's floats have anyway.
+  bool nameDoubles(const ast::Expr& variable) const {
+    bool found = false;
+    TreeVisitor visitor;
+    visitor.onStatement = [&](const ast::Stmt& s) {
+      if (nameBound(s) != variable.text || !s.value) return;
+      for (const std::string_view word : {"double", "f64", "float", "float64"})
+        found = found || syntax::hasWord(context_.sources.text(s.value->span), word);
+    };
+    visitAround(file_, variable.span, visitor);
+    return found;
+  }
+
+ private:
+  bool isFloat(const ast::Expr& e) const {
+    if (e.kind == ExprKind::Unary || e.kind == ExprKind::Binary)
+      return std::ranges::all_of(e.args, [&](auto& part) { return part && isFloat(*part); });
+    if (numbers_.dtype(e) == DType::F32) return true;
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member || !isLibrary(rootOfMember(*e.args[0])))
+      return false;
+    const bool typed =
+        std::ranges::any_of(e.arguments, [](const ast::Argument& a) { return a.name && a.name->text == "dtype"; });
+    const BuiltinRow* row = typed ? nullptr : builtinRow(e.args[0]->text);
+    const Parameter* option = row ? row->signature.find("dtype") : nullptr;
+    if (option && option->otherwise == "f32") return true;
+    const bool lists = e.args[0]->text == "array" || e.args[0]->text == "tensor";
+    return !typed && lists && e.arguments.size() == 1 && e.arguments[0].value &&
+           numbers_.dtype(*e.arguments[0].value) == DType::F32;
+  }
+
+  Context& context_;
+  WrittenNumbers numbers_;
+  const ast::File& file_;
+};
+
 /// The variable that a value is assigned to as it is, or behind operators, which hand the dtype on; null for none.
 const ast::Expr* variableOf(const ast::File& file, const ast::Expr& value) {
   const ast::Stmt* s = placeIn(file, value.span).statement;
+  while (s && s->kind == ast::Stmt::Kind::Expr) s = placeIn(file, s->span).outer;  // in the block of an `if`
   if (!s || s->kind != ast::Stmt::Kind::Assign || s->op != "=" || !s->value || !s->target ||
       s->target->kind != ExprKind::Name || !holds(s->value->span, value.span))
     return nullptr;
@@ -123,11 +180,15 @@ std::string inItsDType(Context& context, Scopes& scopes, const ast::Expr& call, 
   const auto made = variable ? madeBy(scopes, call, text) : std::nullopt;
   if (!made) return text;
   const Binding* bound = scopes.named(variable->text);
-  if (!bound) return context.frame().undeclared.contains(variable->text) ? "" : text;
-  const Val& now = bound->value;
-  const bool known = now.is(Val::Kind::Tensor);
-  if (known && now.tensor->type.dtype == *made) return text;
-  if (known && now.tensor->type.dtype == DType::F64 && *made == DType::F32 && isOfNumPy(call)) return text;
+  const Val* now = bound && bound->value.is(Val::Kind::Tensor) ? &bound->value : nullptr;
+  if (now && now->tensor->type.dtype == *made) return text;
+  const bool widens = *made == DType::F32 && isOfNumPy(call);
+  if (now && widens && now->tensor->type.dtype == DType::F64) return text;
+  // What has no type yet is told by how it is written.
+  const OtherBindings others(context, scopes, *file);
+  if (!now && ((*made == DType::F32 && !others.mayDiffer(*variable)) || (widens && others.nameDoubles(*variable))))
+    return text;
+  if (!now && !bound && !context.frame().undeclared.contains(variable->text)) return text;
   const std::string dtype(ir::name(*made));
   if (text.starts_with('[')) return dtype + "(" + text + ")";
   return text.substr(0, text.size() - 1) + ", dtype: " + dtype + ")";

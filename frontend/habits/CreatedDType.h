@@ -10,8 +10,8 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 
-/// What a call becomes, `text`, with the dtype that its library makes, where it is assigned to a variable of another
-/// one; empty where the dtype of the variable is not known yet.
+/// What a call becomes, `text`, with the dtype that its library makes, where it is assigned to a variable that has, or
+/// may have, another one.
 std::string inItsDType(Context& context, Scopes& scopes, const ast::Expr& call, const std::string& text);
 
 }  // namespace tenc::frontend

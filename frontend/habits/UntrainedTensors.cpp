@@ -138,11 +138,11 @@ class Untrained {
     visitor.onStatement = [&](const ast::Stmt& s) {
       otherwise = otherwise || (setsFlag(s) && isOf(*s.target, name)) ||
                   (s.kind == StmtKind::For && namesOf(s.pattern).contains(name.text));
-      const bool several = nameBound(s) != name.text && (boundBy(s).contains(name.text) || setsAmong(s, name.text));
-      otherwise = otherwise || several;
-      if (nameBound(s) != name.text || !s.value) return;
+      const bool binds = nameBound(s) == name.text || boundBy(s).contains(name.text) || setsAmong(s, name.text);
+      if (!binds || !s.value) return;
       if (!first) first = &s;
-      otherwise = otherwise || !isWithout(*s.value);
+      const ast::Expr* value = givenBy(s, name.text);
+      otherwise = otherwise || !value || !isWithout(*value);
     };
     visitor.onExpression = [&](const ast::Expr& e) {
       const bool method = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && isOf(*e.args[0], name);
@@ -151,8 +151,44 @@ class Untrained {
       return true;
     };
     visitAround(file_, name.span, visitor);
-    if (cut) return first;
-    return otherwise ? nullptr : first;
+    if (cut || (first && !otherwise)) return first;
+    return !first && !otherwise ? passedWithout(name) : nullptr;
+  }
+  /// What a statement gives the name, one of several too, where each has a value of its own; null for what is not
+  /// known.
+  static const ast::Expr* givenBy(const ast::Stmt& s, const std::string& name) {
+    if (nameBound(s) == name) return s.value.get();
+    if (s.value->kind != ExprKind::Tuple) return nullptr;
+    const auto& values = s.value->args;
+    const ast::Expr* found = nullptr;
+    const auto take = [&](size_t i, const std::string& part) {
+      if (part == name && i < values.size()) found = found ? nullptr : values[i].get();
+    };
+    if (s.target && s.target->args.size() == values.size())
+      for (size_t i = 0; i < values.size(); ++i) take(i, s.target->args[i] ? s.target->args[i]->text : "");
+    else if (s.pattern.elements.size() == values.size())
+      for (size_t i = 0; i < values.size(); ++i) take(i, s.pattern.elements[i].name.text);
+    return found;
+  }
+  /// The statement of a call that gives a parameter of that name a tensor without a gradient; null for none.
+  const ast::Stmt* passedWithout(const ast::Expr& name) const {
+    const ast::Stmt* fn = functionAround(file_, name.span);
+    if (!fn || fn->kind != StmtKind::Fn) return nullptr;
+    const ast::Stmt* found = nullptr;
+    TreeVisitor visitor;
+    visitor.onExpression = [&](const ast::Expr& e) {
+      if (found || e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Name || e.args[0]->text != fn->name.text)
+        return !found;
+      for (size_t i = 0; i < fn->params.size(); ++i) {
+        const ast::Expr* given = fn->params[i].name.text == name.text ? givenTo(*fn, i, e) : nullptr;
+        if (!given || holds(fn->span, e.span)) continue;
+        const bool without = given->kind == ExprKind::Name ? withoutGradient(*given) != nullptr : isWithout(*given);
+        if (without) found = placeIn(file_, e.span).statement;
+      }
+      return !found;
+    };
+    visitor.visit(file_);
+    return found;
   }
   static bool isOf(const ast::Expr& member, const ast::Expr& name) {
     const ast::Expr* root = rootOf(member);

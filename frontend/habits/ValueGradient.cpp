@@ -389,7 +389,8 @@ bool onlyShows(const ast::Stmt& s) {
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& part) {
     const ast::Expr* e = part.kind == StmtKind::Expr ? part.value.get() : nullptr;
-    const bool prints = e && e->kind == ExprKind::Call && e->args[0]->kind == ExprKind::Name && e->args[0]->text == "print";
+    const bool prints =
+        e && e->kind == ExprKind::Call && e->args[0]->kind == ExprKind::Name && e->args[0]->text == "print";
     shows = shows && (prints || (e && e->kind == ExprKind::If));
   };
   visitor.onExpression = [&](const ast::Expr& e) {

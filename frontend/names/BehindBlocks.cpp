@@ -65,6 +65,15 @@ std::optional<Span> boundSomewhere(const ast::File& file, const std::string& nam
   return first;
 }
 
+bool isOfScriptItself(const ast::File& file, Span bound) {
+  using Kind = ast::Stmt::Kind;
+  const StatementPlace at = placeIn(file, bound);
+  const bool binds = at.statement && !at.outer &&
+                     (at.statement->kind == Kind::Assign || at.statement->kind == Kind::Let ||
+                      at.statement->kind == Kind::Var || at.statement->kind == Kind::Import);
+  return binds && !expressionAround(file, bound, ast::Expr::Kind::Lambda);
+}
+
 bool mayBeBound(const SourceManager& sources, const Unit& unit, const std::string& name) {
   if (unit.file->lost.contains(name)) return true;
   bool found = false;

@@ -18,6 +18,9 @@ const ast::Stmt* blockBefore(const ast::File& file, const ast::Stmt& statement, 
 /// Where a part of the file binds a name, be it a block, a lambda, a function or a struct: the first place; none where
 /// no part does.
 std::optional<Span> boundSomewhere(const ast::File& file, const std::string& name);
+/// Whether a statement of the script itself binds what stands there, not one of a block, a function, a lambda or a
+/// struct.
+bool isOfScriptItself(const ast::File& file, Span bound);
 /// Whether what is not known may bind a name: a statement with a syntax error, or a module that was not found.
 bool mayBeBound(const SourceManager& sources, const Unit& unit, const std::string& name);
 /// How many statements of a block, and of those in it, assign to the name, or change a part of what it holds.
