@@ -136,7 +136,7 @@ class Untrained {
     bool otherwise = false, cut = false;
     TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) {
-      otherwise = otherwise || (setsFlag(s) && isOf(*s.target, name)) ||
+      otherwise = otherwise || (setsFlag(s) && isOf(*s.target, name)) || setsInTrips(s, name.text) ||
                   (s.kind == StmtKind::For && namesOf(s.pattern).contains(name.text));
       const bool binds = nameBound(s) == name.text || boundBy(s).contains(name.text) || setsAmong(s, name.text);
       if (!binds || !s.value) return;
@@ -189,6 +189,31 @@ class Untrained {
     };
     visitor.visit(file_);
     return found;
+  }
+  /// `for p in [w, b]: p.requires_grad_()`, of a list that has the name in it.
+  bool setsInTrips(const ast::Stmt& loop, const std::string& name) const {
+    if (loop.kind != StmtKind::For || !loop.lo || loop.pattern.isTuple) return false;
+    const std::string& trip = loop.pattern.name.text;
+    bool sets = false, has = false;
+    TreeVisitor body;
+    body.onStatement = [&](const ast::Stmt& s) {
+      const ast::Expr* root = setsFlag(s) ? rootOf(*s.target) : nullptr;
+      sets = sets || (root && root->text == trip);
+    };
+    body.onExpression = [&](const ast::Expr& e) {
+      const ast::Expr* root = e.kind == ExprKind::Call && asksForGradient(e) ? rootOf(*e.args[0]) : nullptr;
+      sets = sets || (root && root->text == trip);
+      return true;
+    };
+    body.visit(loop.body);
+    const auto look = [&](const ast::Expr& list) { has = has || namesRead(list).contains(name); };
+    if (sets) look(*loop.lo);
+    TreeVisitor lists;
+    lists.onStatement = [&](const ast::Stmt& s) {
+      if (s.value && !nameBound(s).empty() && nameBound(s) == loop.lo->text) look(*s.value);
+    };
+    if (sets && loop.lo->kind == ExprKind::Name) visitAround(file_, loop.span, lists);
+    return has;
   }
   static bool isOf(const ast::Expr& member, const ast::Expr& name) {
     const ast::Expr* root = rootOf(member);
