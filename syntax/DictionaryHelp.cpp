@@ -20,14 +20,6 @@ namespace {
 
 constexpr size_t kMostKeys = 26;
 
-/// Whether the word stands in the text, comments and strings included.
-bool hasWord(std::string_view text, std::string_view word) {
-  const auto isPart = [&](size_t at) { return at < text.size() && isWordPart(text[at]); };
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
-    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
-  return false;
-}
-
 bool isReserved(std::string_view word) {
   const std::vector<std::string_view> all = keywords();
   return std::ranges::find(all, word) != all.end();

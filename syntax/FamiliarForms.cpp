@@ -34,6 +34,9 @@ constexpr FamiliarMisuse kMisuses[] = {
      "let x = ones([2])\nprint(vmap(sin, x))\n"},
     {FamiliarMisuse::Kind::TakenApart, "grad", "it gives the gradient alone; `value_and_grad(f)` gives the value, too",
      "let x = ones([2])\nlet (l, g) = grad(sum)(ones([3]))\nprint(l, g)\n"},
+    {FamiliarMisuse::Kind::OnlyOne, "list",
+     "a tensor or a list is walked over and indexed as it is; `list(n, f)` makes one of what `f` gives",
+     "let x = ones([2])\nprint(list(x))\n"},
     {FamiliarMisuse::Kind::OnlyOne, "where",
      "how many elements of a mask are true is known only at run time: `where(c, a, b)` chooses, `topk` or `argsort` "
      "sort",

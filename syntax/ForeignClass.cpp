@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "syntax/ForeignClassParts.h"
+#include "syntax/Tokens.h"
 
 namespace tenc::syntax {
 
@@ -198,7 +199,16 @@ class Reader {
     const std::string_view list = std::string_view(head).substr(open + 1, close - open - 1);
     const bool makes = name == "__init__";
     const auto taken = parameters(list, makes && class_.network);
-    if (!taken || (!makes && name.starts_with("__") && name != "__call__")) return false;
+    if (!taken) return false;
+    if (!makes && name.starts_with("__") && name != "__call__") {
+      why_ = "operators and what else has such a name work on TL's own values alone: a method of another name does it";
+      return false;
+    }
+    const auto words = keywords();
+    if (std::ranges::find(words, name) != words.end()) {
+      why_ = "the method is called as a word of TL: give it another name, also where it is called";
+      return false;
+    }
     if (makes) {
       class_.made = *taken;
       return constructor(line.indent);
@@ -271,6 +281,10 @@ class Reader {
   /// `self.f = v`, and the like.
   bool setsOne(const std::string& s) {
     auto set = class_.network && s.starts_with("self.register_buffer(") ? buffer(s) : assigned(s);
+    if (const std::string frozen(set && class_.network ? frozenPart(set->value, text_) : ""); !frozen.empty()) {
+      set->value = frozen;
+      set->kind = PythonClass::Kind::Tensor;
+    }
     if (!set || !readsFields(set->value)) return false;
     if (!class_.network && set->value == "None" && !has(set->name)) {
       class_.unfilled.push_back(set->name);

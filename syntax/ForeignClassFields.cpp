@@ -159,6 +159,40 @@ Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view v
 }
 
 namespace {
+/// Whether the parameters of networks are given to optimisers alone, and what they are is never changed.
+bool onlyTrains(std::string_view text) {
+  constexpr std::string_view kParameters = "parameters(", kFlag = "requires_grad";
+  for (size_t at = text.find(kParameters); at != text.npos; at = text.find(kParameters, at + 1)) {
+    size_t begin = at;
+    while (begin > 0 && (isWordPart(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    const bool given = begin > 0 && begin < at && text[begin - 1] == '(' && text[at - 1] == '.';
+    size_t callee = given ? begin - 1 : 0;
+    while (callee > 0 && (isWordPart(text[callee - 1]) || text[callee - 1] == '.')) --callee;
+    const std::string_view path = text.substr(callee, given ? begin - 1 - callee : 0);
+    if (path.find("optim.") == path.npos && !path.ends_with("clip_grad_norm_")) return false;
+  }
+  for (size_t at = text.find(kFlag); at != text.npos; at = text.find(kFlag, at + 1))
+    if (at > 0 && text[at - 1] == '.') return false;
+  return true;
+}
+}  // namespace
+
+std::string_view frozenPart(std::string_view value, std::string_view text) {
+  constexpr std::string_view kFlag = "requires_grad";
+  const size_t open = value.find('(');
+  const std::string_view path = value.substr(0, open);
+  if (open == value.npos || closeOf(value, open) + 1 != value.size() ||
+      wordAt(path.substr(path.rfind('.') + 1)) != "Parameter")
+    return "";
+  const std::vector<std::string_view> all = listed(value.substr(open + 1, value.size() - open - 2));
+  if (all.size() != 2) return "";
+  std::string_view flag = all[1];
+  if (flag.starts_with(kFlag)) flag = trimmed(flag.substr(kFlag.size()));
+  if (flag.starts_with('=') || flag.starts_with(':')) flag = trimmed(flag.substr(1));
+  return flag == "False" && onlyTrains(text) ? all[0] : "";
+}
+
+namespace {
 /// What the call at `open` drops of: its operand and probability; nothing where it is not that of a network's training.
 struct Dropout {
   std::string_view operand;

@@ -93,6 +93,10 @@ bool isLeftOutOrNumber(const PythonClass& c, std::string_view text, std::string_
 /// What a field of a network is given.
 PythonClass::Kind kindOfValue(const PythonClass& c, std::string_view text, std::string_view value);
 
+/// `t` of `nn.Parameter(t, requires_grad=False)`; empty for another value, and where the script does more with the
+/// parameters of networks than to train them, so that it sees this one, too.
+std::string_view frozenPart(std::string_view value, std::string_view text);
+
 /// Writes `F.dropout(x, 0.5, training=self.training)` in the methods as layers, which know whether they are trained.
 void makeDropoutLayers(PythonClass& c);
 

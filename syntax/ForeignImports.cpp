@@ -23,7 +23,7 @@ struct Module {
 constexpr Module kModules[] = {
     {"torch.nn", "nn"},         {"torch.optim", "optim"},     {"torch.linalg", "linalg"}, {"torch.special", "special"},
     {"numpy.linalg", "linalg"}, {"scipy.special", "special"}, {"scipy.linalg", "linalg"}, {"jax.nn", ""},
-    {"optax", "optim"},         {"torch.nn.functional", ""}};
+    {"torch.nn.functional", ""}};
 constexpr Module kPrefixes[] = {{"torch", "torch"},
                                 {"torch.nn.functional", "F"},
                                 {"torch.linalg", "torch.linalg"},

@@ -23,6 +23,8 @@ constexpr std::string_view kClipping =
 constexpr std::string_view kImages = "sizes of images are changed by the module `image`";
 constexpr std::string_view kBatches = "`data.batches(n, size: 32)` gives the rows of each batch";
 constexpr std::string_view kParameters = "a parameter is a field of a struct";
+constexpr std::string_view kFrozen =
+    "what is not trained is a field marked `state` of a struct, or no argument of the function whose gradient is taken";
 constexpr std::string_view kMasked = "rows of different lengths are padded, and masked where it matters";
 constexpr std::string_view kCompiled = "every program is compiled: leave it out";
 
@@ -160,7 +162,8 @@ constexpr ForeignCall kCalls[] = {
      .text = "|x| image.interpolate(x, {scale_factor}, mode: \"linear\"<, align_corners: {align_corners}>)",
      .form = kLayer,
      .help = kImages},
-    {.call = "Parameter(x, -requires_grad)", .text = "{x}", .form = kLayer, .help = kParameters},
+    {.call = "Parameter(x, -requires_grad=true)", .text = "{x}", .form = kLayer, .help = kParameters},
+    {.call = "Parameter(x, requires_grad)", .text = "", .form = kLayer, .help = kFrozen},
     // Layers.
     {.call = "Sequential()", .text = "()", .form = kLayer, .help = "a sequence of no layers is an empty tuple"},
     {.call = "Sequential(*)", .text = "({*})", .form = kLayer, .help = "a sequence of layers is a tuple"},

@@ -13,6 +13,13 @@ namespace tenc::syntax {
 
 bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+bool hasWord(std::string_view text, std::string_view word) {
+  const auto isPart = [&](size_t at) { return at < text.size() && isWordPart(text[at]); };
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
+  return false;
+}
+
 namespace {
 
 using T = TLParser;

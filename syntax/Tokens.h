@@ -14,6 +14,8 @@ struct TextToken {
 
 /// Whether a character may stand in a name.
 bool isWordPart(char c);
+/// Whether the word stands in the text, comments and strings included.
+bool hasWord(std::string_view text, std::string_view word);
 
 /// In order, without blanks and newlines. A string with holes is in pieces, its braces Open and Close, the holes tokens
 /// as elsewhere.

@@ -245,9 +245,11 @@ class WordHelper : private WordView {
   void cutGradient(ssize_t n, std::vector<Edit>& edits) const {
     const ssize_t value = valueOf(n);
     ssize_t end = value;
-    for (int open = 0; behindWord(end) && (open > 0 || (!is(end, T::NL) && !is(end, T::SEMI))); ++end)
+    // The brace of a block that an edit has closed ends it, too.
+    for (int open = 0; behindWord(end) && (open > 0 || (!is(end, T::NL) && !is(end, T::SEMI) && bracket(end) >= 0));
+         ++end)
       open += bracket(end);
-    if (!behindWord(value) || end == value) return;
+    if (!behindWord(value) || end == value || textOf(value) == "None") return;  // `w.grad = None`
     const size_t first = span(*behindWord(value)).begin, last = span(*behindWord(end - 1)).end;
     edits.push_back({position(first, first), "stop_gradient("});
     edits.push_back({position(last, last), ")"});

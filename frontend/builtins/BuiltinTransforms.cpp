@@ -10,6 +10,7 @@
 #include "frontend/calls/Calls.h"
 #include "frontend/calls/Training.h"
 #include "frontend/calls/Transforms.h"
+#include "frontend/values/Literals.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -25,7 +26,13 @@ Val rev(BuiltinCall& k) {
   } else if (r.is(Val::Kind::List) || r.is(Val::Kind::Tuple) || r.is(Val::Kind::Sequence) || r.is(Val::Kind::Pack)) {
     std::reverse(r.elems.edit().begin(), r.elems.edit().end());
   } else if (!r.poison()) {
-    return k.fail(Code::E0203, "`rev` takes a range `a..b` or a list, not " + describe(r));
+    auto d = k.context.error(Code::E0203, k.span, "`rev` takes a range `a..b` or a list, not " + describe(r));
+    const std::string_view written = k.context.sources.text(k.span);
+    if (!r.is(Val::Kind::Tensor) || rankOf(r) == 0 || !written.starts_with("rev(")) return d;
+    std::vector<Edit> edits{{Span{k.span.file, k.span.begin, k.span.begin + 3}, "flip"}};
+    if (rankOf(r) > 1) edits.push_back({Span{k.span.file, k.span.end - 1, k.span.end - 1}, ", axis: 0"});
+    d.help("a tensor is turned by `flip`", std::move(edits));
+    return d;
   }
   return r;
 }

@@ -23,6 +23,7 @@
 #include "frontend/habits/LocalNames.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/TakenApart.h"
+#include "frontend/habits/UntrainedTensors.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Resolve.h"
@@ -94,9 +95,32 @@ Outcome Assignments::lowerAssign(const ast::Stmt& s) {
   }
   Val value = expressions_.eval(*s.value, hinted ? &hint : nullptr);
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to assign");
+  if (const ast::File* file = fileOf(context_); file && freezes(*file, s)) {
+    auto d = context_.error(Code::E0206, s.target->opSpan, "no value has `" + s.target->text + "`");
+    d.help(std::string(kFrozenHelp));
+    return d;
+  }
   if (refused) return *refused;
+  if (hinted && s.op == "=" && isRounded(s, hint, value)) return Outcome::dropped(context_.lost());
   if (compound) warnEmpty(s, value);
   return compound ? store(*place, *s.target, value, s) : assignTo(*s.target, value, s);
+}
+
+/// Reports an integer that a variable of floats does not hold as it is: `best = 123456789` behind `var best = 1e9`.
+bool Assignments::isRounded(const ast::Stmt& s, const Ty& variable, const Val& value) {
+  if (!variable.isTensor() || !variable.dtype || !value.is(Val::Kind::Int)) return false;
+  const auto exact = [&](auto as) {
+    const auto held = static_cast<decltype(as)>(value.integer);
+    return static_cast<Int>(held) == value.integer;
+  };
+  const bool isWide = *variable.dtype == ir::DType::F64;
+  if ((*variable.dtype != ir::DType::F32 && !isWide) || (isWide ? exact(double()) : exact(float()))) return false;
+  const std::string dtype(ir::name(*variable.dtype));
+  context_
+      .error(Code::E0212, s.value->span,
+             toString(value.integer) + " is rounded in " + dtype + ", which the variable keeps")
+      .help("a variable of integers starts with an integer; `" + dtype + "(...)` says that rounding is meant");
+  return true;
 }
 
 /// `losses += [x]` of an empty tensor, as a list of Python grows: elements are added, and there are none.
@@ -357,7 +381,10 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
     if (a.element < now.elems.size()) return a;
     auto d = context_.error(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
     const syntax::Familiar* known = syntax::familiarName(access.text);
-    if (known && known->nothing) {
+    const ast::File* file = fileOf(context_);
+    if (known && known->nothing && file && untrainedTensor(*file)) {
+      d.help(std::string(known->help));
+    } else if (known && known->nothing) {
       unknownNames_.offerRemoval(d, access.span, std::string(known->help));
     } else if (now.is(Val::Kind::Struct)) {
       std::vector<std::string> names;

@@ -74,6 +74,7 @@ class Assignments {
     Val part;                  ///< what the place held then; read for a compound assignment alone
   };
 
+  bool isRounded(const ast::Stmt& s, const Ty& variable, const Val& value);
   void warnEmpty(const ast::Stmt& s, const Val& value);
   Outcome assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s);
   /// The variable that `target` is a part of; else an error, or what has been reported.

@@ -92,6 +92,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
         d.help("did you mean `" + near + "`?", {{span, near}});
       else if (std::string shorter = shortened(text, names); !shorter.empty())  // `m.weight` of a field `w`
         d.help("did you mean `" + shorter + "`?", {{span, shorter}});
+      else if (name == "shape" || name == "size")  // `len(cfg)` of a dictionary
+        d.help("a struct has no length: " + fieldsText(names));
       else
         d.help(fieldsText(names));
       return d;

@@ -164,7 +164,9 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
             "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
         d.label(decides->span, describe(*decides));
         const std::string other(context.sources.text(decides->span));
-        if (isLogical(opName))
+        if (mayChangeType(context, decides->span))
+          d.help("there is no implicit conversion: a dtype converts, `f32(x)`");
+        else if (isLogical(opName))
           d.help("`x != 0.0` makes a bool of a number, `f32(b)` a number of a bool");
         else if (isUpdated(*context.module.texts, decides->span, span))
           d.help(floatStartOf(context, decides->span)

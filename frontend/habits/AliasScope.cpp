@@ -7,6 +7,7 @@
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
 #include "frontend/habits/InPlaceLayers.h"
+#include "frontend/habits/Libraries.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/PythonSums.h"
 #include "frontend/names/Scan.h"
@@ -240,7 +241,9 @@ NameSet AliasScope::sharedBy(const ast::Expr& e) const {
       if (e.text != "None") names.insert(e.text);
       break;
     case ExprKind::Index:
-      if (std::ranges::all_of(e.subscripts, [&](const ast::Subscript& s) { return isOfView(s); })) add(e.args[0]);
+      // An element that is a number is a copy.
+      if (std::ranges::all_of(e.subscripts, [&](const ast::Subscript& s) { return isOfView(s); }) && !all_.isNumber(e))
+        add(e.args[0]);
       break;
     case ExprKind::Member:
       if (e.text != "shape" && e.text != "dtype" && e.text != "size") add(e.args[0]);
@@ -332,7 +335,8 @@ void AliasScope::assign(const ast::Expr& target, const ast::Expr* value, const a
     return;
   }
   const ast::Expr* root = rootOf(target);
-  if (!root) return;
+  const syntax::Familiar* part = target.kind == ExprKind::Member ? syntax::familiarName(target.text) : nullptr;
+  if (!root || (part && part->nothing)) return;  // `x.requires_grad = False` changes no array
   if (&target == root && s.op == "=" && !isUpdateOfBits(root->text, value)) {
     targets_.push_back(root->span);
     bound_.push_back({root->text, value, s.span});
@@ -480,7 +484,8 @@ bool AliasScope::isOfView(const ast::Subscript& s) const {
   });
 }
 
-AliasFile::AliasFile(const ast::File& file, bool variablesShare) : file_(file), variablesShare_(variablesShare) {
+AliasFile::AliasFile(const ast::File& file, bool variablesShare, ElementsOf elements)
+    : file_(file), variablesShare_(variablesShare), elements_(elements) {
   for (const ast::StmtPtr& s : file.statements) {
     if (s && s->kind == StmtKind::Fn) functions_[s->name.text].push_back(s.get());
     if (s && s->kind == StmtKind::Struct) classes_.insert(s->name.text);
@@ -490,6 +495,16 @@ AliasFile::AliasFile(const ast::File& file, bool variablesShare) : file_(file), 
 bool AliasFile::unread() {
   if (!unread_) unread_ = hasUnread(file_);
   return *unread_;
+}
+
+bool AliasFile::isNumber(const ast::Expr& e) {
+  if (!viewsNumbers_)
+    viewsNumbers_ = elements_ == ElementsOf::PyTorch ||
+                    (elements_ == ElementsOf::Script && (imports(file_, "torch") || librariesOf(file_).torch));
+  if (*viewsNumbers_) return false;
+  const auto [known, isNew] = numbers_.try_emplace(&e);
+  if (isNew) known->second = mostDims(file_, e) == 0;
+  return known->second;
 }
 
 bool AliasFile::passes(const ast::Expr& callee) {

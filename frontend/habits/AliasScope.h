@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/StatementNames.h"
 #include "support/SourceFile.h"
 #include "syntax/Ast.h"
@@ -103,7 +104,7 @@ class AliasFile {
  public:
   /// What a variable starts from is a copy, unless `variablesShare`: in a script of Python the `var` is that of an
   /// edit.
-  explicit AliasFile(const ast::File& file, bool variablesShare = false);
+  explicit AliasFile(const ast::File& file, bool variablesShare = false, ElementsOf elements = ElementsOf::Script);
 
   const ast::File& file() const { return file_; }
   /// There are syntax errors: what stands in loops and functions is not known.
@@ -111,6 +112,8 @@ class AliasFile {
   bool variablesShare() const { return variablesShare_; }
   /// Whether the script declares a class, or a struct, of that name.
   bool isClass(const std::string& name) const { return classes_.contains(name); }
+  /// Whether an expression is one number, which is a copy, as the text tells.
+  bool isNumber(const ast::Expr& e);
   /// Whether what is called so, a variable or a field, may give what it is called with.
   bool passes(const ast::Expr& callee);
   /// Whether what a call of the script's functions gives holds one array twice: `return a, a[1:]`.
@@ -124,14 +127,16 @@ class AliasFile {
  private:
   const ast::File& file_;
   const bool variablesShare_;
+  const ElementsOf elements_;
   int depth_ = 0;  ///< of functions that are looked through
   NameSet classes_;
   // Found out when they are asked for, since each takes a walk over the script.
-  std::optional<bool> unread_;
+  std::optional<bool> unread_, viewsNumbers_;
   std::optional<NameSet> passing_;  ///< fields with a point before
   std::map<std::string_view, std::vector<const ast::Stmt*>> functions_;
   std::map<const ast::Stmt*, std::unique_ptr<AliasScope>> scopes_;
   std::map<const void*, NameSet> given_;
+  std::map<const ast::Expr*, bool> numbers_;
 };
 
 }  // namespace tenc::frontend

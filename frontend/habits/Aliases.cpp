@@ -259,8 +259,9 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
   return names.contains(name);
 }
 
-std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change, bool variablesShare) {
-  AliasFile all(file, variablesShare);
+std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change, bool variablesShare,
+                                     ElementsOf elements) {
+  AliasFile all(file, variablesShare, elements);
   return aliasIn(all, name, change);
 }
 

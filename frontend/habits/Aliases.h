@@ -1,6 +1,7 @@
 // Names of one array. In NumPy and PyTorch `b = a` and `row = a[0]` are names of the same memory, and what changes one
 // in place changes the other; a value of TL is never shared. An edit that lets one name change would lose that.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,12 +13,16 @@
 
 namespace tenc::frontend {
 
+/// Whose elements are taken out of arrays: PyTorch's are views of them, also where they are numbers, while NumPy's
+/// numbers are copies. `Script`: those of PyTorch where the script names it.
+enum class ElementsOf : uint8_t { Script, PyTorch, NumPy };
+
 /// Another name of the array that `name` has where it is changed in place at `change`, if that name is read afterwards;
 /// as the text tells, in doubt there is one. Arguments of a function count where its callers read them again.
 /// Empty where a copy is changed, and no name shows that: `x[[0, 1]][0] = 5`. `variablesShare`: what a `var` starts
 /// from is no copy, as in Python.
 std::optional<std::string> aliasRead(const ast::File& file, const std::string& name, Span change,
-                                     bool variablesShare = false);
+                                     bool variablesShare = false, ElementsOf elements = ElementsOf::Script);
 /// The same for all changes in place of the variable that the pattern or parameter at `binding` binds.
 std::optional<std::string> aliasRead(const ast::File& file, const ast::Name& binding);
 /// Whether the function at hand, or the script, assigns or changes the name, or a part of it, behind `at`.

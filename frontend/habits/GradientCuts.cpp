@@ -54,6 +54,12 @@ bool isTrained(const ast::File& file) {
   return found;
 }
 
+std::string noMark(const ast::Annotation& mark) {
+  std::string path;
+  for (const ast::Name& part : mark.path) path += (path.empty() ? "" : ".") + part.text;
+  return (mark.path.size() > 1 ? "there is no mark `" : "there is no device `") + path + "`";
+}
+
 Help withoutMark(Context& context, const ast::Annotation& mark) {
   const ast::File* file = fileOf(context);
   const StatementPlace place = file ? placeIn(*file, mark.span) : StatementPlace{};

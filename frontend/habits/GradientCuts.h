@@ -11,6 +11,8 @@ class Context;
 
 /// Whether the script takes gradients as PyTorch does.
 bool isTrained(const ast::File& file);
+/// What is said of a mark that TL does not have: `@np.vectorize`.
+std::string noMark(const ast::Annotation& mark);
 /// `@jax.jit` before a function. What a function gives under `@torch.no_grad()` is cut off where the script takes
 /// gradients.
 Help withoutMark(Context& context, const ast::Annotation& mark);

@@ -30,6 +30,7 @@
 #include "frontend/habits/TrainingStep.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/habits/TypeTests.h"
+#include "frontend/habits/UntrainedTensors.h"
 #include "frontend/habits/ValueGradient.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -47,15 +48,6 @@ namespace tenc::frontend {
 namespace {
 using ExprKind = ast::Expr::Kind;
 
-constexpr std::string_view kFrozen =
-    "what is not trained is no argument of the function whose gradient is taken, and not given to the optimiser";
-
-/// `requires_grad_(False)`
-bool turnsOff(const ast::Expr& call) {
-  return std::ranges::any_of(call.arguments, [](const ast::Argument& a) {
-    return a.value && (a.value->text == "False" || (a.value->kind == ExprKind::Bool && !a.value->boolean));
-  });
-}
 }  // namespace
 
 std::optional<Help> Habits::withItsUses(const ast::Expr& call) {
@@ -106,6 +98,10 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     return true;
   }
   if (method && callee.text == "backward") {
+    if (const auto untrained = file ? untrainedTensor(*file) : std::nullopt) {
+      d.help(untrained->help);
+      return true;
+    }
     auto step = trainingStep(context_, call);
     if (!step) step = backwardStep(context_, call);
     if (!step) step = namedLoss(context_, call);
@@ -125,12 +121,14 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const 
     d.help(std::string(named->help));
     return true;
   }
-  if (alone && turnsOff(call)) {
-    d.help(std::string(kFrozen));
+  if (alone && freezes(call)) {
+    d.help(std::string(kFrozenHelp));
     return true;
   }
   if (alone && alone->kind == ast::Stmt::Kind::Expr && alone->value.get() == &call) {
-    d.help(std::string(named->help), {syntax::removed(context_.sources, call.span)});
+    d.help(std::string(named->help), untrainedTensor(*file)
+                                         ? std::vector<Edit>()
+                                         : std::vector<Edit>{syntax::removed(context_.sources, call.span)});
     return true;
   }
   if (callee.kind == ExprKind::Member && ir::DeviceTable::isKind(callee.text) && call.arguments.empty()) {
@@ -316,8 +314,8 @@ bool Habits::setsMode(const ast::Expr& call, const Val& base, const std::optiona
       context_.error(Code::E0206, member.opSpan,
                      describe(base) + " has no `" + member.text + "` that changes it: values do not change in place");
   const auto mode = trainingMode(*file);
-  if (s->value && s->value->kind == ExprKind::Call && turnsOff(*s->value)) {
-    d.help(std::string(kFrozen));
+  if (s->value && s->value->kind == ExprKind::Call && freezes(*s->value)) {
+    d.help(std::string(kFrozenHelp));
     return true;
   }
   const bool taken = known->ofGradients && isTrained(*file);  // by the step
@@ -540,6 +538,14 @@ void Habits::warnOfLists(const ast::Expr& e, const std::vector<Val>& operands) {
   }
 }
 
+namespace {
+/// Whether a function takes a value of the struct first: `fn avg(self: Avg)` makes none.
+bool isMethodOf(const FnDecl& fn, const StructDecl& decl) {
+  const ast::TypeExpr* first = fn.stmt->params.empty() ? nullptr : fn.stmt->params[0].type.get();
+  return first && !first->path.empty() && first->path.back().text == decl.stmt->name.text;
+}
+}  // namespace
+
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   auto d = context_.error(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
   if (!type.type || !type.type->info) return d;
@@ -566,6 +572,8 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   for (const std::string& name : {snake, snake + "_layer", "new_" + snake, respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     if (around && around->unit == decl.unit && around->stmt->name.text == name) continue;
+    if (std::ranges::all_of(decl.unit->functions.at(name), [&](const FnDecl& d) { return isMethodOf(d, decl); }))
+      continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});
     return d;
   }

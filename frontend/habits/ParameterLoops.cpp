@@ -12,6 +12,7 @@
 #include "frontend/habits/Rewrites.h"
 #include "frontend/habits/StatementNames.h"
 #include "frontend/habits/TiedParts.h"
+#include "frontend/habits/UntrainedTensors.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
@@ -29,6 +30,22 @@ const ast::Expr* modelOf(const ast::Expr& e) {
   const bool known = e.kind == ExprKind::Call && e.arguments.empty() && e.args[0]->kind == ExprKind::Member &&
                      e.args[0]->text == "parameters" && e.args[0]->args[0]->kind == ExprKind::Name;
   return known ? e.args[0]->args[0].get() : nullptr;
+}
+
+/// `m.l1.parameters()`, `m.named_parameters()`
+bool givesParameters(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  return callee.kind == ExprKind::Member && (callee.text == "parameters" || callee.text == "named_parameters");
+}
+/// Whether a loop freezes what it walks over, all of it or some.
+bool freezesIn(const ast::File& file, const ast::Stmt& loop) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    found = found || freezes(file, s) || (s.kind == StmtKind::Expr && s.value && freezes(*s.value));
+  };
+  visitor.visit(loop);
+  return found;
 }
 
 class ParameterLoop {
@@ -175,9 +192,11 @@ bool mayHoldState(const ast::File& file) {
 
 std::optional<Help> parameterLoop(Context& context, const ast::Expr& call) {
   const ast::File* file = context.frame().unit->file;
-  if (!file || !modelOf(call)) return std::nullopt;
+  if (!file) return std::nullopt;
   const ast::Stmt* loop = statementAround(*file, call.span, {StmtKind::For});
   if (!loop || !loop->lo || loop->hi || !holds(loop->lo->span, call.span)) return std::nullopt;
+  if (givesParameters(call) && freezesIn(*file, *loop)) return Help{std::string(kFrozenHelp), {}};
+  if (!modelOf(call)) return std::nullopt;
   ParameterLoop parameters(context.sources, *loop);
   const ast::Expr* model = parameters.isOne() ? parameters.changed() : nullptr;
   if (!model) return std::nullopt;

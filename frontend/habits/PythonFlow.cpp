@@ -48,9 +48,14 @@ const ast::Expr* resultOf(const ast::Stmt& fn) {
   return last && last->kind == StmtKind::Expr ? last->value.get() : nullptr;
 }
 
-/// What is a tensor once `let` has bound it.
+/// What is a tensor once `let` has bound it, with all that it holds: `a[0]` of `[[1.0, 2.0]]` is no list.
 PythonValue asTensors(PythonValue v) {
+  const auto tensors = [](PythonKinds kinds) {
+    return kinds.any(kWhole) ? (kinds & (kNumbers | K::Other | K::Unknown)) | K::Array : kinds;
+  };
   if (v.mayBe(kWhole)) v.is = K::Array;
+  v.elements = tensors(v.elements);
+  v.inner = tensors(v.inner);
   return v;
 }
 

@@ -14,14 +14,6 @@ namespace {
 
 using StmtKind = ast::Stmt::Kind;
 
-/// Whether a text has a name in it, as a word.
-bool hasWord(std::string_view text, std::string_view word) {
-  const auto isPart = [&](size_t at) { return at < text.size() && syntax::isWordPart(text[at]); };
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
-    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size())) return true;
-  return false;
-}
-
 /// What binds or changes a name, and the functions and loops of the file.
 class Bindings {
  public:
@@ -59,7 +51,7 @@ class Bindings {
 
  private:
   void add(const ast::Stmt& s) {
-    if (s.kind == StmtKind::Error) unread_ = unread_ || hasWord(sources_.text(s.span), name_);
+    if (s.kind == StmtKind::Error) unread_ = unread_ || syntax::hasWord(sources_.text(s.span), name_);
     if (s.kind == StmtKind::For || s.kind == StmtKind::While) loops_.push_back(&s);
     if (s.kind == StmtKind::Fn || s.kind == StmtKind::Test || s.kind == StmtKind::Bench) functions_.push_back(s.span);
     for (const ast::FnParam& p : s.params)

@@ -115,6 +115,16 @@ std::optional<Help> changeOfTorch(const ast::File& file, const ast::Stmt& change
     }
     return std::nullopt;
   }
+  const ast::Expr* root = target.kind == ExprKind::Index ? rootOf(target) : nullptr;
+  if (root) {  // `t = a[0]; a[0] = a[1]` changes `t`, too
+    const bool isShared = functionAround(file, change.span) != nullptr;
+    const auto viewed = aliasRead(file, root->text, change.span, isShared, ElementsOf::PyTorch);
+    const bool isNumber = viewed && !aliasRead(file, root->text, change.span, isShared, ElementsOf::NumPy);
+    if (!isNumber) return std::nullopt;
+    return Help{"an element of a tensor is a view in PyTorch, and `" + *viewed +
+                    "` changes with it: take it with `.item()` where a number is meant",
+                {}};
+  }
   if (target.kind != ExprKind::Name || change.op == "=") return std::nullopt;
   // A function's `var` may be that of an edit, and of the array that it was bound to.
   const auto other = aliasRead(file, target.text, change.span, functionAround(file, change.span) != nullptr);

@@ -7,6 +7,7 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/CreatedDType.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Einops.h"
 #include "frontend/habits/GradientCuts.h"
@@ -337,6 +338,8 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   const ast::File* file = context_.frame().unit->file;
   if (found) found->text = assignedTransposed(found->text);
   if (found && assignsUnheld(e, found->text)) return unheld(e);
+  if (found && !found->text.empty() && found->whole == e.span)
+    found->text = inItsDType(context_, scopes_, e, found->text);
   if (file && (!found || (!found->text.empty() && found->whole == e.span)))
     if (auto whole = viewChanged(e, *file)) return whole;
   const std::string name(found ? assignedIn(found->text) : "");

@@ -13,6 +13,7 @@
 #include "frontend/habits/OtherMeanings.h"
 #include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/UntrainedTensors.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
@@ -70,7 +71,7 @@ bool Translation::waits() const {
   const ast::File* file = context_.frame().unit->file;
   if (!file) return false;
   const auto [known, isNew] = context_.heldBack.try_emplace(file->source);
-  if (isNew) known->second = drawsApart(*file) || wholeListOperation(context_, *file).valid();
+  if (isNew) known->second = drawsApart(*file) || untrainedTensor(*file) || wholeListOperation(context_, *file).valid();
   return known->second;
 }
 

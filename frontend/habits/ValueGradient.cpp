@@ -383,6 +383,25 @@ bool madeOfAnother(const ast::File& file, Span place, const NameSet& variables) 
   return found;
 }
 
+/// Whether a statement, with those in it, prints and does nothing else: `if t % 100 == 0 { print(t, loss) }`.
+bool onlyShows(const ast::Stmt& s) {
+  bool shows = true;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& part) {
+    const ast::Expr* e = part.kind == StmtKind::Expr ? part.value.get() : nullptr;
+    const bool prints =
+        e && e->kind == ExprKind::Call && e->args[0]->kind == ExprKind::Name && e->args[0]->text == "print";
+    shows = shows && (prints || (e && e->kind == ExprKind::If));
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool calls = e.kind == ExprKind::Call && e.args[0]->text != "print";
+    shows = shows && !(calls && e.args[0]->kind == ExprKind::Name && !isBuiltin(e.args[0]->text));
+    return shows;
+  };
+  visitor.visit(s);
+  return shows;
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
@@ -410,15 +429,18 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
   const Gradients gradients(*at.among);
   const std::vector<std::string>& variables = gradients.variables;
   const bool loops = statementAround(*file, backward.span, {StmtKind::For, StmtKind::While}) != nullptr;
-  if (!loss || loss->kind != StmtKind::Let || loss->pattern.isTuple || loss != before.back() ||
-      !gradients.standFor(backward.span, loops))
+  if (!loss || loss->kind != StmtKind::Let || loss->pattern.isTuple || !gradients.standFor(backward.span, loops))
     return std::nullopt;
-  before.pop_back();
+  const auto place = std::ranges::find(before, loss);
+  const Statements between(std::next(place), before.end());
+  before.erase(place, before.end());
   const NameSet tainted(variables.begin(), variables.end());
   std::erase_if(before, [&](const ast::Stmt* s) { return clearsGradient(*s); });
   if (madeOfAnother(*file, backward.span, tainted)) return std::nullopt;
   const auto kept = making(context, before, tainted, *loss->value);
   if (!kept || meet(namesIn(*kept, *loss->value), madeOutside(*file, at, tainted))) return std::nullopt;
+  // The gradient is taken where the loss is computed: what stands between may only read.
+  if (std::ranges::any_of(between, [&](const ast::Stmt* s) { return !onlyShows(*s); })) return std::nullopt;
   const auto text = [&](Span s) { return std::string(context.sources.text(s)); };
   const auto gradientOf = [&](const std::string& v) { return variables.size() == 1 ? "g" : "g_" + v; };
   std::vector<std::string> made;
@@ -434,7 +456,8 @@ std::optional<Help> backwardStep(Context& context, const ast::Expr& backward) {
       return other != s && other != loss && std::ranges::find(*kept, other) == kept->end() &&
              meet(namesRead(*other), boundBy(*s));
     };
-    if (std::ranges::none_of(before, reads) && std::ranges::none_of(behind, reads))
+    if (std::ranges::none_of(before, reads) && std::ranges::none_of(between, reads) &&
+        std::ranges::none_of(behind, reads))
       edits.push_back(syntax::removed(context.sources, s->span));
   }
   if (!lines.empty()) body = "{ " + lines + body + " }";

@@ -229,7 +229,7 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
     const bool marks = known && (a.path.size() > 1 ? known->prefix : !known->help.empty()) && !scopes_.lostName(head);
     if (marks) {
       const Help help = withoutMark(context_, a);
-      context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+      context_.error(Code::E0304, a.span, noMark(a))
           .help(a.path.size() > 1 ? help.text : std::string(known->help), help.edits);
     } else if (a.path.size() == 1 && !scopes_.lostName(head))
       noDevice(head, a.span);

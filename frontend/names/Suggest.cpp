@@ -98,7 +98,10 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
     const auto isNear = [&](const std::string& n) {
       return builtinRow(n) == nullptr && editDistance(name, n) == editDistance(name, meant);
     };
-    const bool only = name.size() > 2 && builtinRow(meant) == nullptr && std::ranges::count_if(names, isNear) == 1;
+    // `los` is `loss`, but `out` is not `opt`, nor is `rate` `date`.
+    const bool isLong = name.size() > 3 || (name.size() == 3 && meant.size() > 3);
+    const bool isOwn = isLong && !meant.empty() && meant[0] == name[0] && builtinRow(meant) == nullptr;
+    const bool only = isOwn && editDistance(name, meant) == 1 && std::ranges::count_if(names, isNear) == 1;
     sure = among == Among::Few || only || isMistyped(name, meant);
   }
   if (meant.empty()) return;
@@ -106,7 +109,8 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
   if (!known)
     sure = sure && digits(name) == digits(meant) && name.ends_with('_') == meant.ends_with('_') &&
            (name.size() > 1 || among == Among::Few);
-  d.help("did you mean `" + meant + "`?", sure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
+  d.help("did you mean `" + meant + "`?",
+         sure && among != Among::Unsure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
 }
 
 std::string fieldsText(const std::vector<std::string>& names) {

@@ -18,12 +18,13 @@ bool isMistyped(std::string_view name, std::string_view meant);
 std::string respelled(std::string_view name, const std::vector<std::string>& names);
 /// The one of the names with which the text begins; empty for none, and for several.
 std::string shortened(std::string_view text, const std::vector<std::string>& names);
-/// Out of what a name was to be: one of the few of a call or a struct, or anything that stands in scope.
-enum class Among : uint8_t { Few, All };
+/// Out of what a name was to be: one of the few of a call or a struct, anything that stands in scope, or that where
+/// something that is not known may bind the name, so that nothing is certain.
+enum class Among : uint8_t { Few, All, Unsure };
 
 /// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it. Among all names the
-/// letters of a short one say too little for an edit, `conj` is not `cos`, unless no other of the script's is so near.
-/// One with other digits is another.
+/// letters of a short one say too little for an edit, `conj` is not `cos`, unless the one of the script's that is near
+/// has one letter more, less or another, and begins with the same. One with other digits is another.
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
              const syntax::Familiar* known, Among among = Among::All);
 

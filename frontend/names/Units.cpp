@@ -29,6 +29,7 @@
 #include "frontend/habits/TiedParts.h"
 #include "frontend/habits/TrainingMode.h"
 #include "frontend/habits/Translation.h"
+#include "frontend/habits/UntrainedTensors.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -392,7 +393,8 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
           modules_[key] = nullptr;
           return nullptr;
         }
-        if (const auto hidden = hiddenMethod(*file)) {
+        // What could not be read decides which functions there are.
+        if (const auto hidden = hasUnread(*file) ? std::nullopt : hiddenMethod(*file)) {
           d.label(hidden->call, "called here");
           d.help(hidden->help);
           modules_[key] = nullptr;
@@ -401,6 +403,12 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
         if (const auto counted = countedTwice(*file)) {
           d.label(counted->call, "counted here");
           d.help(counted->help);
+          modules_[key] = nullptr;
+          return nullptr;
+        }
+        if (const auto untrained = untrainedTensor(*file)) {
+          d.label(untrained->binding, "bound here");
+          d.help(untrained->help);
           modules_[key] = nullptr;
           return nullptr;
         }

@@ -243,10 +243,24 @@ Val UnknownNames::unknownName(std::string_view name, Span span, const UnknownUse
   } else if ((!call || !habits_.offerRewrite(d, *call)) &&
              (ended == context_.frame().ended.end() || !offerBefore(d, std::string(name), span)) &&
              ((known && (!known->replacement.empty() || (call && known->ofBuiltin))) || !offerModule(d, name, span))) {
+    const auto bound = file && !known ? boundSomewhere(*file, std::string(name)) : std::nullopt;
+    const bool ofScript = bound && isOfScriptItself(*file, *bound);
+    if (bound && !call && *bound != span && (!ofScript || functionAround(*file, span))) {
+      const std::string quoted = "`" + std::string(name) + "`";
+      d.note(*bound, quoted + (ofScript ? " is bound by the script here"
+                                        : " is bound here, and ends with the part of the script that binds it"));
+      d.help(ofScript
+                 ? "functions see no variables of the script: pass " + quoted +
+                       " as an argument; what a function may read is a `const` or a `param`"
+                 : "a value is given back by the function, or kept in a variable that is declared before the block");
+      return d;
+    }
     std::vector<std::string> names = scopes_.visibleNames();
     if (file && isReceiver(*file, span))  // of which built-ins have no members
       std::erase_if(names, [](const std::string& n) { return builtinRow(n) != nullptr; });
-    suggest(d, name, span, names, known);
+    const bool unsure =
+        file && !known && (bound || mayBeBound(context_.sources, *context_.frame().unit, std::string(name)));
+    suggest(d, name, span, names, known, unsure ? Among::Unsure : Among::All);
   }
   return d;
 }
@@ -522,7 +536,7 @@ void UnknownNames::checkMarks(const ast::Stmt& fn) {
       continue;
     }
     const Help help = withoutMark(context_, a);
-    context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+    context_.error(Code::E0304, a.span, noMark(a))
         .help(a.path.size() > 1 ? help.text : std::string(known->help), help.edits);
   }
 }
