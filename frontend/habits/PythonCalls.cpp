@@ -52,7 +52,7 @@ PythonValue PythonFlow::evalCall(const ast::Expr& e) {
   if (seeks) {  // what an edit writes for `x in xs`
     const ast::Expr& compared = *e.arguments[0].value;
     note(compared.text, eval(*compared.args[0]), eval(*compared.args[1]), e.span, true);
-    return {K::Int};
+    return {kBool};
   }
   for (const ast::Argument& a : e.arguments) given.values.push_back(a.value ? eval(*a.value) : PythonValue());
   if (callee.kind == ExprKind::Member) {
@@ -223,8 +223,8 @@ PythonValue PythonFlow::callMethod(const ast::Expr& e, const PythonValue& receiv
     found_ = e.span;  // compares whole rows
   if (name == "tolist") {
     const int dims = mostDims(file_, *callee.args[0]);
-    if (dims == 0) return also({kNumbers});
-    const PythonValue numbers{kNumbers};
+    const PythonValue numbers{kNumbers | kBool};
+    if (dims == 0) return also(numbers);
     return also(dims > 1 ? joined(numbers.in(K::List), numbers).in(K::List) : numbers.in(K::List));
   }
   if (name == "copy" || name == "clone" || name == "detach" || name == "cpu" || name == "to") return also(receiver);
@@ -232,7 +232,7 @@ PythonValue PythonFlow::callMethod(const ast::Expr& e, const PythonValue& receiv
   if (name == "index" || name == "count" || name == "numel" || name == "nelement" || name == "dim")
     return also({K::Int});
   if (name == "size") return also(given.values.empty() ? PythonValue{K::Tuple, K::Int} : PythonValue{K::Int});
-  if (name == "item") return also({kNumbers});
+  if (name == "item") return also({kNumbers | kBool});
   if (syntax::givesListOfArrays(name)) return also({kWhole, K::Array | K::Other});
   const bool ofArrays = isBuiltin(name) || syntax::isMethodOfArrays(name);
   if (syntax::givesNumberOfArray(name)) return also({K::Array | K::Int});
