@@ -33,6 +33,10 @@ std::vector<Declared> declaredBy(const ForeignCall& row) {
     d.byName = p.front() == ':';
     d.several = p.front() == '%';
     if (d.dropped || d.must || d.literal || d.byName || d.several) p.remove_prefix(1);
+    if (d.must && p.front() == ':') {
+      d.byName = true;
+      p.remove_prefix(1);
+    }
     const size_t equals = p.find('=');
     if (equals != std::string_view::npos) {
       d.only = p.substr(equals + 1);

@@ -23,13 +23,14 @@ struct ForeignCall {
     Builtin,   ///< a function of Python itself, without a module
     Draws,     ///< a function of `jax.random`, whose first argument is a key
     Method,    ///< the receiver is the first parameter
+    Array,     ///< a method of NumPy's and JAX's arrays, which TL takes in another way; what must be given is by place
     Layer,     ///< a class of `nn`
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
   /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
-  /// given by name, `%a` a tuple, `1a` a value of one dim that must be given; `**` is all others that are given by
-  /// name, with their names. A parameter in quotes matches that string alone. `lax.cond(...)` matches behind that
-  /// module alone.
+  /// given by name, `%a` a tuple, `1a` a value of one dim that must be given, `!:a` must be given by name; `**` is all
+  /// others that are given by name, with their names. A parameter in quotes matches that string alone. `lax.cond(...)`
+  /// matches behind that module alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
   /// window in both dims, `{^a}` for the same where it is a literal and for it as a shape else, `{-*}` for it as a
@@ -66,6 +67,7 @@ struct ForeignArgument {
   std::vector<int64_t> shape{};      ///< of a tensor whose type is known
   std::string dtype{};               ///< likewise
   bool always = true;                ///< rank, shape and dtype are those of every call of the function around it
+  bool placed = false;               ///< it was written without its name, which its place tells
 };
 
 /// The rows of a name, in order.

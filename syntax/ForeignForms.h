@@ -10,6 +10,7 @@ inline constexpr auto kNumPy = ForeignCall::Form::NumPy;
 inline constexpr auto kPython = ForeignCall::Form::Python;
 inline constexpr auto kBuiltin = ForeignCall::Form::Builtin;
 inline constexpr auto kMethod = ForeignCall::Form::Method;
+inline constexpr auto kArray = ForeignCall::Form::Array;
 inline constexpr auto kLayer = ForeignCall::Form::Layer;
 inline constexpr auto kDraws = ForeignCall::Form::Draws;
 

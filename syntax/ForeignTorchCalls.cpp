@@ -18,8 +18,8 @@ constexpr ForeignCall kCalls[] = {
     // Arithmetic.
     {.call = "addcmul(x, a, b, value)", .text = "{x} + <{value} * >{a} * {b}", .help = kOperators},
     {.call = "addcdiv(x, a, b, value)", .text = "{x} + <{value} * >{a} / {b}", .help = kOperators},
-    {.call = "add(x, y, !alpha)", .text = "{x} + {alpha} * {y}", .help = kOperators},
-    {.call = "sub(x, y, !alpha)", .text = "{x} - {alpha} * {y}", .help = kOperators},
+    {.call = "add(x, y, !:alpha)", .text = "{x} + {alpha} * {y}", .help = kOperators},
+    {.call = "sub(x, y, !:alpha)", .text = "{x} - {alpha} * {y}", .help = kOperators},
     {.call = "frac(x)", .text = "(|x| x - trunc(x))({x})", .help = kOperators},
     {.call = "signbit(x)", .text = "copysign(ones_like({x}), {x}) == -1", .form = kPrefixed},
     {.call = "mv(a, x)", .text = "{a} @ {x}", .help = kOperators},

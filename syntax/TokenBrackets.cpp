@@ -69,7 +69,11 @@ bool TokenFilter::namesArgument(const Token& equals) const {
   const size_t next = equals.getStopIndex() + 1;
   if (open_.empty() || !open_.back().call || last_ != T::NAME || (next < text.size() && text[next] == '>'))
     return false;
-  return typeBefore(2) == T::LPAREN || typeBefore(2) == T::COMMA;
+  if (typeBefore(2) != T::LPAREN && typeBefore(2) != T::COMMA) return false;
+  // `f(lambda a, n=2: a * n)`: a default.
+  for (size_t i = out_.size(); i > 0 && out_[i - 1]->getType() != T::LPAREN && out_[i - 1]->getType() != T::COLON; --i)
+    if (out_[i - 1]->getType() == T::NAME && out_[i - 1]->getText() == "lambda") return false;
+  return true;
 }
 
 /// One error for all of a call; they are read as colons, so that the call is checked as it is meant.

@@ -28,7 +28,8 @@ using Kind = Val::Kind;
 bool isSpreadOut(const CallArgs& call, size_t i, const Parameter& p) {
   if (i >= call.args.size() || !call.args[i].name.empty()) return false;
   const Val& v = call.args[i].value;
-  if (p.kind == Parameter::Kind::Shape) return v.is(Kind::Int);
+  if (p.kind == Parameter::Kind::Shape)  // of the run, it is an error of its own between the brackets
+    return v.is(Kind::Int) || (v.is(Kind::Tensor) && v.tensor->type.rank() == 0 && ir::isInt(v.tensor->type.dtype));
   return p.kind == Parameter::Kind::Tensors && (v.is(Kind::Tensor) || v.is(Kind::Array));
 }
 
@@ -37,10 +38,13 @@ void addBrackets(Diagnostics::Builder& d, const CallArgs& call, size_t first, co
                  const Signature& signature) {
   size_t last = first;
   while (isSpreadOut(call, last + 1, p)) ++last;
+  const bool all = std::none_of(call.args.begin() + static_cast<std::ptrdiff_t>(last) + 1, call.args.end(),
+                                [](const CallArg& a) { return a.name.empty(); });
   const Span from = call.args[first].span, to = call.args[last].span;
   const bool tuple = p.kind == Parameter::Kind::Tensors;
   if (tuple && from.begin < call.callee.begin)  // x.concat(y)
     return void(d.help("write a tuple: `" + std::string(signature.name()) + "((a, b))`"));
+  if (!all) return void(d.help(tuple ? "write a tuple" : "write the numbers in brackets"));
   d.help(tuple ? "write a tuple" : "write the numbers in brackets",
          {{{from.file, from.begin, from.begin}, tuple ? "(" : "["}, {{to.file, to.end, to.end}, tuple ? ")" : "]"}});
 }

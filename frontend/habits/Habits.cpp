@@ -223,6 +223,10 @@ std::string inPairs(const std::string& name, const std::vector<std::string>& ope
 }  // namespace
 
 bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args) {
+  // What a library means by it has been said.
+  if (std::ranges::any_of(context_.diags.all(),
+                          [&](const Diagnostic& d) { return d.code == Code::E0204 && d.span == call.span; }))
+    return true;
   const bool plain = std::all_of(call.arguments.begin(), call.arguments.end(),
                                  [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
   const BuiltinRow* row = f.fn->kind == FnValue::Kind::Builtin ? builtinRow(f.fn->name) : nullptr;

@@ -43,6 +43,8 @@ class Habits {
  private:
   /// The same in a script that takes its operations from PyTorch.
   void methodsOfTorch(const ast::Expr& root);
+  /// Reports the methods that NumPy's and JAX's arrays take in another way, once.
+  void methodsOfNumPy(const ast::File& file);
   /// Takes the edits of imports back that show which library's methods are meant.
   void keepImports(const ast::File& file);
   /// Reports `x.T` of many dims in the same way.

@@ -122,6 +122,7 @@ std::optional<TranslatedCall> Translation::changedCopy(const ast::Expr& e, const
 
 /// The value that the method gives its tensor; empty where TL has no such operation.
 std::string Translation::changed(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside) {
+  if (!callee.method && e.args[0]->args[0]->text == "init") return "";  // `eye_(w)` is not `eye(w)`
   Callee plain = callee;
   if (plain.name.ends_with('_')) plain.name.remove_suffix(1);
   for (const Callee& c : {callee, plain}) {

@@ -15,7 +15,9 @@ using ExprKind = ast::Expr::Kind;
 using StmtKind = ast::Stmt::Kind;
 
 Libraries libraryNamed(const std::string& name) {
-  return {name == "np" || name == "numpy", name == "torch" || name == "F" || name == "nn"};
+  return {.numpy = name == "np" || name == "numpy",
+          .torch = name == "torch" || name == "F" || name == "nn",
+          .jax = name == "jnp" || name == "jax"};
 }
 
 class Origins {
@@ -49,6 +51,7 @@ class Origins {
   void add(Libraries made) {
     found.numpy = found.numpy || made.numpy;
     found.torch = found.torch || made.torch;
+    found.jax = found.jax || made.jax;
   }
   void lookAtCall(const ast::Expr& e) {
     const ast::Expr& callee = *e.args[0];
@@ -58,7 +61,7 @@ class Origins {
     }
     const ast::Expr& root = rootOfMember(callee);
     const Libraries made = root.kind == ExprKind::Name ? libraryNamed(root.text) : Libraries();
-    if (made.numpy || made.torch) return add(made);
+    if (made.numpy || made.torch || made.jax) return add(made);
     if (callee.text == "numpy") return add({true, false});  // `t.numpy()`
     look(*callee.args[0]);
   }
@@ -131,12 +134,15 @@ Libraries librariesOf(const ast::File& file) {
   visitor.onStatement = [&](const ast::Stmt& s) {
     const Libraries library =
         s.kind == StmtKind::Import && !s.path.empty() ? libraryNamed(s.path[0].text) : Libraries();
-    named = {named.numpy || library.numpy, named.torch || library.torch};
+    named = {
+        .numpy = named.numpy || library.numpy, .torch = named.torch || library.torch, .jax = named.jax || library.jax};
   };
   visitor.onExpression = [&](const ast::Expr& e) {
     const Libraries library = e.kind == ExprKind::Name ? libraryNamed(e.text) : Libraries();
     const bool turns = e.kind == ExprKind::Call && e.args[0]->kind == ExprKind::Member && e.args[0]->text == "numpy";
-    named = {named.numpy || library.numpy || turns, named.torch || library.torch};
+    named = {.numpy = named.numpy || library.numpy || turns,
+             .torch = named.torch || library.torch,
+             .jax = named.jax || library.jax};
     return true;
   };
   visitor.visit(file);

@@ -10,6 +10,10 @@ namespace tenc::frontend {
 struct Libraries {
   bool numpy = false, torch = false;
   bool others = false;  ///< of a value: something that the text does not tell may have made it, too
+  bool jax = false;     ///< whose functions and methods are those of NumPy, and change nothing in place
+
+  /// Whether it is what NumPy or JAX makes, for certain.
+  bool likeNumPy() const { return (numpy || jax) && !torch && !others; }
 };
 
 /// Whether the script imports the library of Python, or a module of it.

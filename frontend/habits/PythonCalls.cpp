@@ -19,6 +19,7 @@ using K = PythonKinds;
 
 constexpr K kWhole = K::List | K::Tuple;
 constexpr K kNumbers = K::Int | K::Number;
+constexpr K kBool = K::Int | K::Bool;
 
 template <size_t N>
 bool isIn(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -51,7 +52,7 @@ PythonValue PythonFlow::evalCall(const ast::Expr& e) {
   if (seeks) {  // what an edit writes for `x in xs`
     const ast::Expr& compared = *e.arguments[0].value;
     note(compared.text, eval(*compared.args[0]), eval(*compared.args[1]), e.span, true);
-    return {K::Int};
+    return {kBool};
   }
   for (const ast::Argument& a : e.arguments) given.values.push_back(a.value ? eval(*a.value) : PythonValue());
   if (callee.kind == ExprKind::Member) {
@@ -109,13 +110,20 @@ PythonValue PythonFlow::each(const PythonValue& function, const PythonValue& ele
 }
 
 PythonValue PythonFlow::callPython(const ast::Expr& e, const Given& given, bool& known) {
-  constexpr std::array kInts = std::to_array<std::string_view>(
-      {"all", "any", "bool", "hash", "i64", "i32", "id", "int", "isinstance", "len", "ord"});
+  constexpr std::array kInts = std::to_array<std::string_view>({"hash", "i64", "i32", "id", "int", "len", "ord"});
+  constexpr std::array kBools = std::to_array<std::string_view>({"all", "any", "bool", "isinstance"});
   constexpr std::array kTexts = std::to_array<std::string_view>({"chr", "input", "print", "repr", "str", "type"});
   const std::string& name = e.args[0]->text;
   const PythonValue first = given.first();
   known = true;
   if (isIn(kInts, name)) return {K::Int};
+  if (isIn(kBools, name)) return {kBool};
+  if (name.starts_with("bitwise_")) {  // as edits write `&` and `~`
+    if (name == "bitwise_invert") negated_[&e] = negated_[&e] | first.is;
+    PythonValue all;
+    for (const PythonValue& v : given.values) all.join({v.is & (kBool | K::Array | K::Unknown)});
+    return name == "bitwise_invert" ? PythonValue{all.is & (K::Int | K::Array | K::Unknown)} : all;
+  }
   if (isIn(kTexts, name)) return {K::Other};
   if (name == "float") return {K::Number};
   if (name == "f32" || name == "f64") return {first.is & (kNumbers | K::Array | K::Unknown)};
@@ -180,6 +188,10 @@ PythonValue PythonFlow::callLibrary(const ast::Expr& e, const Given& given) {
     return {K::Number};
   }
   if (name == "deepcopy") return given.first();
+  constexpr std::array kTorchBools =
+      std::to_array<std::string_view>({"allclose", "equal", "is_floating_point", "is_tensor"});
+  if (root.text == "torch" ? isIn(kTorchBools, name) : name == "allclose" || name == "array_equal")
+    return {root.text == "torch" || root.text == "np" || root.text == "numpy" ? kBool : K(K::Array)};
   if (name == "shape") return {K::Tuple, K::Int};
   if (name == "ndim" || name == "size" || name == "int64" || name == "int32") return {K::Int};
   if (syntax::givesListOfArrays(name)) return {kWhole, K::Array};
@@ -207,10 +219,12 @@ PythonValue PythonFlow::callMethod(const ast::Expr& e, const PythonValue& receiv
     addElement(*callee.args[0], first.element());
     return also({K::Other});
   }
+  if (syntax::isInPlaceElsewhere(name) && receiver.mayBe(kWhole) && receiver.elements.any(kWhole) && !found_.valid())
+    found_ = e.span;  // compares whole rows
   if (name == "tolist") {
     const int dims = mostDims(file_, *callee.args[0]);
-    if (dims == 0) return also({kNumbers});
-    const PythonValue numbers{kNumbers};
+    const PythonValue numbers{kNumbers | kBool};
+    if (dims == 0) return also(numbers);
     return also(dims > 1 ? joined(numbers.in(K::List), numbers).in(K::List) : numbers.in(K::List));
   }
   if (name == "copy" || name == "clone" || name == "detach" || name == "cpu" || name == "to") return also(receiver);
@@ -218,7 +232,7 @@ PythonValue PythonFlow::callMethod(const ast::Expr& e, const PythonValue& receiv
   if (name == "index" || name == "count" || name == "numel" || name == "nelement" || name == "dim")
     return also({K::Int});
   if (name == "size") return also(given.values.empty() ? PythonValue{K::Tuple, K::Int} : PythonValue{K::Int});
-  if (name == "item") return also({kNumbers});
+  if (name == "item") return also({kNumbers | kBool});
   if (syntax::givesListOfArrays(name)) return also({kWhole, K::Array | K::Other});
   const bool ofArrays = isBuiltin(name) || syntax::isMethodOfArrays(name);
   if (syntax::givesNumberOfArray(name)) return also({K::Array | K::Int});

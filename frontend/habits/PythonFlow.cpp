@@ -19,6 +19,7 @@ using K = PythonKinds;
 
 constexpr K kWhole = K::List | K::Tuple;
 constexpr K kNumbers = K::Int | K::Number;
+constexpr K kBool = K::Int | K::Bool;
 
 bool isComparison(std::string_view op) {
   constexpr std::array kAll = std::to_array<std::string_view>({"==", "!=", "<", ">", "<=", ">="});
@@ -316,11 +317,11 @@ void PythonFlow::changeInPlace(const ast::Stmt& s) {
 
 PythonValue PythonFlow::eval(const ast::Expr& e) {
   switch (e.kind) {
-    case ExprKind::Int:
-    case ExprKind::Bool: return {K::Int};
+    case ExprKind::Int: return {K::Int};
+    case ExprKind::Bool: return {kBool};
     case ExprKind::Float: return {K::Number};
     case ExprKind::Name:
-      if (boolWritten(e)) return {K::Int};
+      if (boolWritten(e)) return {kBool};
       return e.text == "None" ? PythonValue{K::Other} : lookUp(e.text);
     case ExprKind::Tuple:
     case ExprKind::Array: {
@@ -331,7 +332,10 @@ PythonValue PythonFlow::eval(const ast::Expr& e) {
     }
     case ExprKind::Unary: {
       const PythonValue of = eval(*e.args[0]);
-      if (e.text == "not") return {of.is.only(K::Array) ? K::Array : K::Int};
+      if (e.text == "not") {
+        negated_[&e] = negated_[&e] | of.is;
+        return {of.is.only(K::Array) ? K::Array : of.is.any(K::Array | K::Unknown) ? K::Int : kBool};
+      }
       return {of.is & (kNumbers | K::Array | K::Unknown)};
     }
     case ExprKind::Binary: return evalBinary(e);
@@ -363,8 +367,14 @@ PythonValue PythonFlow::evalBinary(const ast::Expr& e) {
   const bool ofEdits =  // as edits write assertions of arrays
       isComparison(e.text) && e.args[0]->kind == ExprKind::Array && e.args[1]->kind == ExprKind::Array;
   if (!ofEdits && !(written_ && listForm(e))) note(e.text, a, b, e.span, false);
-  if (isComparison(e.text)) return {a.mayBe(K::Array) || b.mayBe(K::Array) ? K::Array : K::Int};
+  if (isComparison(e.text)) return compared(a, b);
   return arithmetic(e.text, a, b);
+}
+
+PythonValue PythonFlow::compared(const PythonValue& a, const PythonValue& b) {
+  if (a.mayBe(K::Array) || b.mayBe(K::Array)) return {K::Array};
+  const bool known = !a.is.none() && !b.is.none() && !a.mayBe(K::Unknown) && !b.mayBe(K::Unknown);
+  return {known ? kBool : K(K::Int)};
 }
 
 PythonValue PythonFlow::arithmetic(std::string_view op, const PythonValue& a, const PythonValue& b) const {

@@ -21,6 +21,8 @@ class PythonFlow {
 
   /// The first operation that Python does with a list or a tuple as a whole; invalid for none.
   Span wholeOperation() const { return found_; }
+  /// What `not` and `bitwise_invert` are given, which edits write for `~`.
+  const std::map<const ast::Expr*, PythonKinds>& negated() const { return negated_; }
   /// What a name of the script, or of one of its functions, may hold at any time.
   const PythonValue& everything(const std::string& name) const;
 
@@ -60,6 +62,7 @@ class PythonFlow {
 
   PythonValue eval(const ast::Expr& e);
   PythonValue evalBinary(const ast::Expr& e);
+  static PythonValue compared(const PythonValue& a, const PythonValue& b);
   PythonValue evalMember(const ast::Expr& e);
   PythonValue evalIndex(const ast::Expr& e);
   PythonValue evalIf(const ast::Expr& e);
@@ -99,6 +102,7 @@ class PythonFlow {
   bool grew_ = false;
   bool written_ = false;  ///< in a value that an edit writes with `full` and `concat`
   Span found_{};
+  std::map<const ast::Expr*, PythonKinds> negated_;
 };
 
 }  // namespace tenc::frontend

@@ -16,7 +16,8 @@ class PythonKinds {
     List = 8,
     Tuple = 16,
     Other = 32,  ///< a string, an object, `None`
-    Unknown = 64
+    Unknown = 64,
+    Bool = 128  ///< beside `Int`: it may be one of Python's own bools
   };
 
   constexpr PythonKinds() = default;
@@ -24,7 +25,8 @@ class PythonKinds {
 
   constexpr bool none() const { return bits_ == 0; }
   constexpr bool any(PythonKinds of) const { return (bits_ & of.bits_) != 0; }
-  constexpr bool only(PythonKinds of) const { return bits_ != 0 && (bits_ & ~of.bits_) == 0; }
+  /// The mark of a bool counts for nothing.
+  constexpr bool only(PythonKinds of) const { return (bits_ & ~Bool) != 0 && (bits_ & ~Bool & ~of.bits_) == 0; }
   constexpr PythonKinds operator|(PythonKinds other) const { return PythonKinds(bits_ | other.bits_, 0); }
   constexpr PythonKinds operator&(PythonKinds other) const { return PythonKinds(bits_ & other.bits_, 0); }
   constexpr bool operator==(const PythonKinds&) const = default;

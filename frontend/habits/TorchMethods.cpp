@@ -1,4 +1,4 @@
-// What a script of PyTorch means otherwise without an error of its own: methods of tensors, indices, `x.T`.
+// What a script of PyTorch or NumPy means otherwise without an error of its own: methods of tensors, indices, `x.T`.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -52,6 +52,7 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
   const ast::File* file = context_.frame().unit->file;
   if (!file) return;
   reversedDims(*file);
+  methodsOfNumPy(*file);
   // In a script of both, what either makes is told apart as long as both are named.
   const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
   if (named.torch && (root.text == "torch" || named.numpy)) methodsOfTorch(*file);
@@ -95,17 +96,43 @@ void Habits::methodsOfTorch(const ast::File& file) {
   if (open) keepImports(file);
 }
 
+void Habits::methodsOfNumPy(const ast::File& file) {
+  const Libraries named = librariesOf(file);
+  if ((!named.numpy && !named.jax) || !context_.frame().undeclared.insert("np.").second) return;
+  bool open = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || callsField(file, e)) return true;
+    Translation translation(context_, scopes_);
+    auto known = translation.methodOfNumPy(e);
+    if (!known || (named.torch && translation.methodOfTorch(e))) return true;
+    const Libraries made = named.torch ? librariesOf(file, *e.args[0]->args[0]) : Libraries();
+    if (made.torch && !made.numpy && !made.jax && !made.others) return true;
+    if (named.torch && !made.likeNumPy())
+      known = TranslatedCall{"", "NumPy and PyTorch mean different things by it: " + known->help, e.span};
+    if (known->text.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
+    const std::vector<Edit> edits = translation.edits(*known);
+    open = open || edits.empty();
+    context_.error(Code::E0204, e.span, "`" + e.args[0]->text + "` is called in another way here than in NumPy")
+        .help(known->help, edits);
+    return true;
+  };
+  visitor.visit(file);
+  if (open) keepImports(file);
+}
+
 void Habits::keepImports(const ast::File& file) {
   const auto holdsIt = [](Span imported) {
     return [imported](const ast::StmtPtr& s) {
       const bool import = s && s->kind == ast::Stmt::Kind::Import && !s->path.empty();
-      return import && (s->path[0].text == "torch" || s->path[0].text == "numpy") && holds(s->span, imported);
+      return import && (s->path[0].text == "torch" || s->path[0].text == "numpy" || s->path[0].text == "jax") &&
+             holds(s->span, imported);
     };
   };
   const std::vector<Diagnostic>& all = context_.diags.all();
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i].code == Code::E0110 && std::ranges::any_of(file.statements, holdsIt(all[i].span)))
-      context_.diags.setHelps(i, {{"as long as it is there, it shows that PyTorch's methods are meant", {}}});
+      context_.diags.setHelps(i, {{"as long as it is there, it shows whose methods are meant", {}}});
 }
 
 }  // namespace tenc::frontend

@@ -23,6 +23,7 @@
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignFunctions.h"
+#include "syntax/NumPyParameters.h"
 #include "syntax/Tokens.h"
 
 namespace tenc::frontend {
@@ -202,15 +203,33 @@ ForeignArgument Translation::argument(const ast::Expr& value) {
   return a;
 }
 
-std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool method) {
+std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool method, Form library) {
   std::vector<ForeignArgument> list;
   if (method) list.push_back(argument(*e.args[0]->args[0]));
+  const syntax::NumPyParameters known =
+      library == Form::NumPy ? syntax::numPyParameters(e.args[0]->text) : syntax::NumPyParameters();
+  size_t place = list.size();
   for (const ast::Argument& a : e.arguments) {
-    list.push_back(argument(*a.value));
-    if (a.name) list.back().name = a.name->text;
+    ForeignArgument given = argument(*a.value);
+    const size_t behind = a.name ? 0 : place++;
+    if (a.name) {
+      given.name = a.name->text;
+    } else if (behind >= known.operands && behind - known.operands < known.behind.size()) {
+      if (given.text == "None") continue;
+      given.name = known.behind[behind - known.operands];
+      given.placed = true;
+    }
+    list.push_back(std::move(given));
   }
   return list;
 }
+
+namespace {
+/// Whether the result is to be written into an array that is there.
+bool asksForOut(const std::vector<ForeignArgument>& given) {
+  return std::ranges::any_of(given, [](const ForeignArgument& a) { return a.name == "out" && a.text != "None"; });
+}
+}  // namespace
 
 bool Translation::fits(const ForeignCall& row, const Callee& callee) {
   if (callee.library == Form::Draws || row.form == Form::Draws) return callee.library == row.form;
@@ -266,6 +285,12 @@ bool isFirstOperand(std::string_view name) { return name == "input" || name == "
 
 std::string Translation::renamed(const std::string& name, const Given& given) const {
   const BuiltinRow* row = builtinRow(name);
+  const bool counts = row && !row->signature.variadic() && row->traits.pairwise.empty() &&
+                      std::ranges::none_of(row->signature.parameters(), [](const Parameter& p) {
+                        return p.kind == Parameter::Kind::Shape || p.kind == Parameter::Kind::Tensors;
+                      });
+  std::set<std::string> options;
+  bool others = false;  // an error of the call says which options they are for
   const auto has = [&](std::string_view option) { return row != nullptr && row->signature.find(option) != nullptr; };
   const bool reduces = has("axis") && row->signature.find("axis")->namedOnly;
   std::string text = name + "(";
@@ -277,8 +302,12 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
     if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
     if (known != nullptr && !has(option) && syntax::meansNothing(*known, a.text)) continue;
     if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr &&
-        (a.number || (!a.parts.empty() && a.text.starts_with("("))))
+        (a.number || (!a.parts.empty() && a.text.starts_with("(")))) {
+      if (counts && others) return "";
       option = "axis";
+    }
+    others = others || (option.empty() && counts && !row->signature.positional(i));
+    if (counts && !option.empty() && ((a.placed && !has(option)) || !options.insert(option).second)) return "";
     std::string value = a.text;
     if (option == "dtype" && value.size() > 2 && value.front() == '"')
       if (const std::string dtype = nameOf(value.substr(1, value.size() - 2)); !dtype.empty()) value = dtype;
@@ -333,6 +362,17 @@ std::string inPlaceHelp(const std::string& read) {
 }
 }  // namespace
 
+namespace {
+/// Whether a statement changes what a call gives, and nothing else has: `x.copy().sort()`.
+bool isSortedInPlace(const ast::Expr& e, const ast::File& file) {
+  const ast::Expr* by = expressionAround(file, e.span, [&](const ast::Expr& call) {
+    return call.kind == ExprKind::Call && call.args[0]->kind == ExprKind::Member && call.args[0]->args[0].get() == &e &&
+           syntax::isInPlaceElsewhere(call.args[0]->text);
+  });
+  return by && besideOf(file, *by) == Beside::Statement;
+}
+}  // namespace
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   auto found = known(e);
   const ast::File* file = context_.frame().unit->file;
@@ -345,6 +385,7 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   const std::string name(found ? assignedIn(found->text) : "");
   if (found && file && !found->text.empty())
     if (auto changed = changedCopy(e, *found, *file)) return changed;
+  if (found && file && !found->text.empty() && isSortedInPlace(e, *file)) return unheld(e);
   if (found && file && dropsCopy(e, *found, *file)) return TranslatedCall{"", found->help, e.span};
   if (found && file && makesInPlaceLayer(e))
     if (const auto read = changedByLayer(*file, e)) return TranslatedCall{"", inPlaceHelp(*read), e.span};
@@ -360,7 +401,9 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  Given given = argumentsOf(e, callee->method);
+  Given given = argumentsOf(e, callee->method, callee->library);
+  if (!callee->method && asksForOut(given))
+    return TranslatedCall{"", std::string(syntax::familiarOption("out")->help), e.span};
   if (const auto option = callee->method ? std::nullopt : inPlaceArgument(e))
     given.erase(given.begin() + static_cast<std::ptrdiff_t>(*option));
   const bool changed = changesItsOperand(e, *callee);
@@ -411,7 +454,10 @@ std::optional<TranslatedCall> Translation::known(const ast::Expr& e) {
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
   if (isOfScript(name, context_, scopes_)) return TranslatedCall{"", ownNameHelp(name), e.span};
-  return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
+  const std::string text = renamed(name, given);
+  if (text.empty())
+    return TranslatedCall{"", "it takes other arguments here: " + builtinRow(name)->signature.text(), e.span};
+  return TranslatedCall{text, "operations have no prefix", e.span};
 }
 
 std::optional<TranslatedCall> Translation::rearrangedCall(const ast::Expr& e) {
@@ -480,6 +526,22 @@ std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
     auto found = byRow(*row, e, argumentsOf(e, true), beside);
     if (!found) continue;
     return file ? asItsLibrary(*file, e, *found) : found;
+  }
+  return std::nullopt;
+}
+
+std::optional<TranslatedCall> Translation::methodOfNumPy(const ast::Expr& e) {
+  const ast::Expr& callee = *e.args[0];
+  const bool plain = std::ranges::all_of(e.arguments, [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
+  if (!plain || callee.kind != ExprKind::Member || hasForeignPrefix(callee, scopes_) ||
+      context_.frame().unit->functions.contains(callee.text))
+    return std::nullopt;
+  const auto placed = std::ranges::count_if(e.arguments, [](const ast::Argument& a) { return !a.name; });
+  const ast::File* file = context_.frame().unit->file;
+  const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
+  for (const ForeignCall* row : syntax::foreignCalls(callee.text)) {
+    if (row->form != Form::Array || std::ranges::count(row->call, '!') > placed) continue;
+    if (auto found = byRow(*row, e, argumentsOf(e, true, Form::NumPy), beside)) return found;
   }
   return std::nullopt;
 }

@@ -39,6 +39,8 @@ class Translation {
   std::optional<TranslatedCall> calledOtherwise(const ast::Expr& e);
   /// Of a method that PyTorch's tensors have in another meaning, as that library means it.
   std::optional<TranslatedCall> methodOfTorch(const ast::Expr& e);
+  /// Of a method that NumPy's and JAX's arrays take in another way.
+  std::optional<TranslatedCall> methodOfNumPy(const ast::Expr& e);
   /// Whether a statement that could not be read has what means something else elsewhere, or one that could has it
   /// without an edit, so that the names of other libraries must go on to be seen.
   bool waits() const;
@@ -66,9 +68,10 @@ class Translation {
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
   std::optional<TranslatedCall> byRow(const syntax::ForeignCall& row, const ast::Expr& e, const Given& given,
                                       Beside beside);
-  /// The call of a function that has the same meaning here, with the names of its options as TL has them.
+  /// The call of a function that has the same meaning here, with the names of its options as TL has them; empty where
+  /// TL takes no such arguments.
   std::string renamed(const std::string& name, const Given& given) const;
-  Given argumentsOf(const ast::Expr& e, bool method);
+  Given argumentsOf(const ast::Expr& e, bool method, Form library = Form::Any);
   int rankOf(const ast::Expr& value) const;
   int rankOfPart(const ast::Expr& part) const;
   /// The first name in what a row writes that is the script's own; empty for none.

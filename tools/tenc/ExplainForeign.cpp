@@ -73,7 +73,7 @@ std::optional<std::string> exampleOf(const syntax::ForeignCall& row, std::vector
     if (!row.dtype.empty()) a.dtype = row.dtype;
     if (isTuple) a.parts = {name + "0", name + "1"};
     const std::string shown = isTuple ? "(" + name + "0, " + name + "1)" : inPython(value);
-    const bool isReceiver = row.form == Form::Method && given.empty();
+    const bool isReceiver = (row.form == Form::Method || row.form == Form::Array) && given.empty();
     if (isReceiver)
       receiver = shown + ".";
     else
@@ -115,7 +115,8 @@ void tellPattern(const std::string& name, const syntax::FamiliarCall& row, Told&
 
 /// Whether a row is of the library that stands before the name.
 bool isOfLibrary(const syntax::ForeignCall& row, std::string_view library) {
-  if (library == "torch") return row.form != Form::NumPy && row.form != Form::Python && row.form != Form::Draws;
+  if (library == "torch")
+    return row.form != Form::NumPy && row.form != Form::Python && row.form != Form::Draws && row.form != Form::Array;
   if (library == "np" || library == "numpy" || library == "jnp" || library == "jax")
     return row.form != Form::Torch && row.form != Form::Python && row.form != Form::Layer;
   return library != "math" || row.form == Form::Python || row.form == Form::Any || row.form == Form::Prefixed;
