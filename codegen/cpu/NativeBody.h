@@ -117,6 +117,10 @@ class NativeEmitter : NativeElements {
   static bool choosesAddress(const ir::Op& op);
   bool mayAlwaysRun(const ir::Region& region, int& budget);
   void choose(const ir::Op& op, Scalar condition);
+  void chooseResults(const ir::Op& op, Scalar condition, const Slots (&results)[2]);
+  using Updates = std::vector<std::pair<const ir::Op*, const ir::Op*>>;
+  Updates sharedUpdates(const ir::Op& op, int budget);
+  void updateOnce(const ir::Op& op, Scalar condition, const Updates& updates);
   void branch(const ir::Op& op);
 
   bool contract_, shared_;

@@ -146,6 +146,10 @@ void NativeEmitter::choose(const ir::Op& op, Scalar condition) {
     if (!error_.empty()) return;
     results[side] = slotsOf(*op.regions[side]->terminator(), 0);
   }
+  chooseResults(op, condition, results);
+}
+
+void NativeEmitter::chooseResults(const ir::Op& op, Scalar condition, const Slots (&results)[2]) {
   for (size_t k = 0; k < results[0].size(); ++k) {
     NativeValue slot = results[0][k];
     const NativeValue& other = results[1][k];
@@ -169,6 +173,8 @@ void NativeEmitter::branch(const ir::Op& op) {
   };
   const bool ofRecord = keepsRecord(op);
   if (!ofRecord && always()) return choose(op, condition);
+  if (const Updates updates = ofRecord ? Updates{} : sharedUpdates(op, kFewOps); !updates.empty())
+    return updateOnce(op, condition, updates);
   auto *then = block("then"), *otherwise = block("else"), *done = block("done");
   b_.CreateCondBr(LlvmScalars::value(condition), then, otherwise,
                   ofRecord ? llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000) : nullptr);

@@ -25,6 +25,16 @@ Scalar NativeElements::fromStart(const ir::Op& op, const ir::Value* v, Scalar at
                   Repr::I64);
 }
 
+/// That of the line that would have run.
+void NativeElements::tellFault(const ir::Op& op, const std::function<LlvmScalars::BadIndex()>& bad) {
+  if (!twin_) {
+    s_->setFault(s_->intConstant(Repr::I1, 1), fault(op), bad);
+    return;
+  }
+  s_->setFault(twin_->runs, fault(op), bad);
+  s_->setFault(equal(twin_->runs, s_->intConstant(Repr::I1, 0)), fault(*twin_->op), bad);
+}
+
 /// An index between 0 and `most`, as it was or counted from the end. One that is neither is told, and the loop left: so
 /// the code that follows knows the range. What is usual costs one comparison.
 Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
@@ -47,9 +57,8 @@ Scalar NativeElements::checked(const ir::Op& op, Scalar at, const Checked& c) {
                                auto* good = llvm::BasicBlock::Create(b_.getContext(), "good", function_);
                                b_.CreateCondBr(LlvmScalars::value(wrong), bad, good);
                                b_.SetInsertPoint(bad);
-                               s_->setFault(s_->intConstant(Repr::I1, 1), fault(op), [&] {
-                                 return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis};
-                               });
+                               tellFault(
+                                   op, [&] { return LlvmScalars::BadIndex{at, c.extent - c.most, c.extent, c.axis}; });
                                b_.CreateBr(exit_);
                                b_.SetInsertPoint(good);
                                return {LlvmScalars::value(c.fromEnd ? at + static_cast<double>(c.extent) : at)};
@@ -221,7 +230,9 @@ void NativeElements::updateAt(const ir::Op& op, const std::string& mode) {
   for (int64_t axis : axes)
     if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
   Value* at = locate(op, slot, x->type, axes, 2, nullptr);
-  update(slot, at, x->type.dtype, scalar(op.operand(1)), mode);
+  Scalar v = scalar(op.operand(1));
+  if (twin_) v = select(twin_->runs, v, scalar(twin_->op->operand(1)));
+  update(slot, at, x->type.dtype, v, mode);
   slots_[op.result()] = slot;
 }
 
@@ -231,6 +242,16 @@ void NativeElements::scatter(const ir::Op& op) {
 }
 
 void NativeElements::dynamicUpdate(const ir::Op& op) { updateAt(op, "set"); }
+
+void NativeElements::updateEither(const ir::Op& op, const ir::Op& other, Scalar condition) {
+  twin_ = Twin{&other, condition};
+  if (op.kind == OpKind::Scatter)
+    scatter(op);
+  else
+    dynamicUpdate(op);
+  twin_.reset();
+  slots_[other.result()] = slots_[op.result()];
+}
 
 void NativeElements::updateSlice(const ir::Op& op) {
   const ir::Value* x = op.operand(0);

@@ -1,6 +1,8 @@
 // Reads, updates and views of tensors in native loops.
 #pragma once
+#include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "codegen/cpu/NativeValues.h"
@@ -32,6 +34,8 @@ class NativeElements : protected NativeValues {
   void scatter(const ir::Op& op);
   void dynamicUpdate(const ir::Op& op);
   void updateSlice(const ir::Op& op);
+  /// An update where `condition` holds, and one of the same place where it does not, as one.
+  void updateEither(const ir::Op& op, const ir::Op& other, Scalar condition);
   void view(const ir::Op& op);
   void literal(const ir::Op& op);
 
@@ -47,12 +51,19 @@ class NativeElements : protected NativeValues {
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
   void update(const NativeValue& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
   void updateAt(const ir::Op& op, const std::string& mode);
+  void tellFault(const ir::Op& op, const std::function<LlvmScalars::BadIndex()>& bad);
   NativeValue local(const ir::Op& op);
   void copies(const ir::Op& op);
 
   std::unordered_map<const ir::Op*, llvm::Value*> locals_;
   /// Indices as they are after their check, by what they may be at most.
   std::map<std::pair<const ir::Value*, int64_t>, llvm::Value*> checked_;
+  /// Of the update that is emitted: what stands in its place where `runs` does not hold.
+  struct Twin {
+    const ir::Op* op;
+    Scalar runs;
+  };
+  std::optional<Twin> twin_;
 };
 
 }  // namespace tenc::codegen::cpu
