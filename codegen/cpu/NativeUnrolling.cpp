@@ -43,9 +43,11 @@ unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   llvm::SmallVector<llvm::BasicBlock*> exits;
   loop.getExitingBlocks(exits);
   unsigned most = 0;
-  for (llvm::BasicBlock* exit : exits)
-    if (const unsigned trips = evolution.getSmallConstantTripCount(&loop, exit); trips != 0)
-      most = most == 0 ? trips : std::min(most, trips);
+  for (llvm::BasicBlock* exit : exits) {
+    unsigned trips = evolution.getSmallConstantTripCount(&loop, exit);
+    if (exit != loop.getLoopLatch()) trips -= trips % 2;  // a test before the trip is made once more than those
+    if (trips != 0) most = most == 0 ? trips : std::min(most, trips);
+  }
   return most;
 }
 
