@@ -51,9 +51,13 @@ unsigned mostTripsOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   return most;
 }
 
-/// Whether trips wait for a float of the trip before. Several of them side by side take as long as one after the other.
+/// Whether each trip adds to a float of the trip before, or the like: several of them side by side take as long as one
+/// after the other. Not where it is only kept, as the greatest so far is.
 bool carriesFloat(const llvm::Loop& loop) {
-  return llvm::any_of(loop.getHeader()->phis(), [](const auto& phi) { return phi.getType()->isFloatingPointTy(); });
+  return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
+    const auto* next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop.getLoopLatch()));
+    return phi.getType()->isFloatingPointTy() && next != nullptr && llvm::is_contained(next->operand_values(), &phi);
+  });
 }
 
 /// By how many an innermost loop is unrolled that is no vector of several trips already: four, or eight if it is very
@@ -68,7 +72,7 @@ unsigned unrollingOf(const llvm::Loop& loop, llvm::ScalarEvolution& evolution, b
   const unsigned most = isRest ? 2 : lengthOf(loop) <= kShortest ? 8 : 4;
   // Where the number of trips is not known, it may be small and another each time: the ends of two loops, that of whole
   // steps and that of what is left, are guessed wrong twice as often as one.
-  if (carriesFloat(loop) && mostTripsOf(loop, evolution) == 0) return 1;
+  if (loop.getLoopLatch() != nullptr && carriesFloat(loop) && mostTripsOf(loop, evolution) == 0) return 1;
   if (loop.getExitingBlock() != nullptr) return evolution.hasLoopInvariantBackedgeTakenCount(&loop) ? most : 1;
   const llvm::BasicBlock* latch = loop.getLoopLatch();
   if (latch == nullptr || !loop.isLoopExiting(latch)) return 1;
