@@ -52,7 +52,8 @@ void initializeTarget() {
 }
 
 constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes", *kPairs = "tenc.pairs",
-                     *kQuads = "tenc.quads", *kPrefetches = "tenc.prefetches-writes";  // module flags
+                     *kQuads = "tenc.quads", *kPrefetches = "tenc.prefetches-writes",
+                     *kCrowds = "tenc.crowds";  // module flags
 
 /// AVX-512 with what the code generator relies on: masks on all element widths. LLVM's lists of what processors have
 /// leave out what follows from the rest, as avx512f does.
@@ -65,7 +66,7 @@ bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
 VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)>& has) {
   const bool prefetches = has("prfchw");
   if (!hasWideVectors(has)) return {32, 32, false, false, prefetches};
-  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16"), has("avx512vnni"), prefetches};
+  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16"), has("avx512vnni"), prefetches, !cpu.starts_with("znver")};
 }
 
 /// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
@@ -141,7 +142,7 @@ VectorUnit vectorUnit(const llvm::Module& module) {
     return flag == nullptr ? otherwise : static_cast<int>(flag->getZExtValue());
   };
   return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0, number(kQuads, 0) != 0,
-          number(kPrefetches, 0) != 0};
+          number(kPrefetches, 0) != 0, number(kCrowds, 0) != 0};
 }
 
 Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
@@ -179,6 +180,7 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   m->addModuleFlag(llvm::Module::Error, kPairs, vectors_.pairs ? 1U : 0U);
   m->addModuleFlag(llvm::Module::Error, kQuads, vectors_.quads ? 1U : 0U);
   m->addModuleFlag(llvm::Module::Error, kPrefetches, vectors_.prefetchesWrites ? 1U : 0U);
+  m->addModuleFlag(llvm::Module::Error, kCrowds, vectors_.crowds ? 1U : 0U);
   return m;
 }
 

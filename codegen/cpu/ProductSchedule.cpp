@@ -259,10 +259,9 @@ void cutIntoTiles(TiledProduct& t, const Product& p, const VectorUnit& unit, Lev
 
 PackB packOf(const Product& p, const VectorUnit& unit, Level level) {
   if (!hasUnitColumns(p)) return p.b.row == 1 && level == Level::Full ? PackB::Transpose : PackB::Elements;
-  // Narrow panels read one cache line of each row of B: they gain from packing sooner. So do rows that are a multiple
-  // of 2 KiB apart, which meet in few sets of the caches.
+  // Narrow panels read one cache line of each row of B: they gain from packing sooner. So do rows that crowd.
   constexpr int64_t kCrowded = 2048;
-  const bool crowded = p.b.row * bytesOfElement(p) % kCrowded == 0;
+  const bool crowded = unit.crowds && p.b.row * bytesOfElement(p) % kCrowded == 0;
   const int64_t fewRows = unit.registerBytes != 64 ? 64 : crowded ? 47 : 256;
   if (p.operands != p.dtype) return PackB::Rows;
   return isFlat(p) && p.m > fewRows && bytesOfB(p) > (1 << 20) ? PackB::Rows : PackB::None;

@@ -12,6 +12,9 @@ struct VectorUnit {
   bool pairs = false;             ///< multiplies pairs of bf16 and adds both to an f32 (AVX512-BF16)
   bool quads = false;             ///< multiplies four bytes, of u8 and of i8, and adds all to an i32 (AVX512-VNNI)
   bool prefetchesWrites = false;  ///< has an instruction for lines that are to be written (PRFCHW)
+  /// Reads rows that are a multiple of 2 KiB apart, which meet in few sets of the caches, so slowly that products copy
+  /// them: all but Zen, which multiplies them as fast.
+  bool crowds = false;
 };
 
 }  // namespace tenc::codegen::cpu

@@ -142,6 +142,15 @@ TEST(ProductSchedule, ALargeBIsStreamedForFewRowsAndReadInPartsForMore) {
   EXPECT_EQ(parts.depth.start(parts.depth.count), 4096);
   EXPECT_TRUE(parts.split());
   EXPECT_FALSE(whole.split());
+  // Where rows that are a multiple of 2 KiB apart crowd, they are packed for fewer rows of A.
+  const auto packs = [](int64_t m, int64_t n) {
+    const cpu::Workers workers{{.registerBytes = 64, .pathBytes = 64, .crowds = true}, 1};
+    return std::get<TiledProduct>(cpu::schedule(productKernel(m, n, 4096), workers, Level::Full).form).pack;
+  };
+  EXPECT_EQ(whole.pack, PackB::None);
+  EXPECT_EQ(packs(64, 1024), PackB::Rows);
+  EXPECT_EQ(packs(40, 1024), PackB::None);
+  EXPECT_EQ(packs(64, 1040), PackB::None);
 }
 
 TEST(ProductSchedule, ConvolutionsTakeTheTileOfFewestLoads) {
