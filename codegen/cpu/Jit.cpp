@@ -141,8 +141,8 @@ VectorUnit vectorUnit(const llvm::Module& module) {
     auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(name));
     return flag == nullptr ? otherwise : static_cast<int>(flag->getZExtValue());
   };
-  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0, number(kQuads, 0) != 0,
-          number(kPrefetches, 0) != 0, number(kCrowds, 0) != 0};
+  return {number(kRegisterBytes, 32), number(kPathBytes, 32),      number(kPairs, 0) != 0,
+          number(kQuads, 0) != 0,     number(kPrefetches, 0) != 0, number(kCrowds, 0) != 0};
 }
 
 Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
