@@ -90,6 +90,7 @@ struct Row {
   std::string_view name;
   size_t operands;
   Names behind;
+  bool flattens = false;
 };
 constexpr std::array kOthers = std::to_array<Row>({{"all", 1, kTests},
                                                    {"amax", 1, kExtremes},
@@ -97,13 +98,13 @@ constexpr std::array kOthers = std::to_array<Row>({{"all", 1, kTests},
                                                    {"any", 1, kTests},
                                                    {"argmax", 1, kAxisOut},
                                                    {"argmin", 1, kAxisOut},
-                                                   {"argsort", 1, kAxisKindOrder},
+                                                   {"argsort", 1, kAxisKindOrder, true},
                                                    {"around", 1, kRounds},
                                                    {"average", 1, kAverage},
                                                    {"bincount", 1, kBincount},
                                                    {"clip", 3, kOut},
-                                                   {"concat", 1, kAxisOut},
-                                                   {"concatenate", 1, kAxisOut},
+                                                   {"concat", 1, kAxisOut, true},
+                                                   {"concatenate", 1, kAxisOut, true},
                                                    {"count_nonzero", 1, kCounts},
                                                    {"cumprod", 1, kAxisDtypeOut},
                                                    {"cumsum", 1, kAxisDtypeOut},
@@ -128,7 +129,7 @@ constexpr std::array kOthers = std::to_array<Row>({{"all", 1, kTests},
                                                    {"quantile", 2, kQuantiles},
                                                    {"repeat", 2, kRepeat},
                                                    {"round", 1, kRounds},
-                                                   {"sort", 1, kAxisKindOrder},
+                                                   {"sort", 1, kAxisKindOrder, true},
                                                    {"stack", 1, kAxisOut},
                                                    {"std", 1, kSpreads},
                                                    {"sum", 1, kSums},
@@ -143,7 +144,7 @@ NumPyParameters numPyParameters(std::string_view function) {
   if (std::ranges::binary_search(kOfTwo, function)) return {2, kOut};
   const auto row = std::ranges::lower_bound(kOthers, function, {}, &Row::name);
   if (row == kOthers.end() || row->name != function) return {};
-  return {row->operands, row->behind};
+  return {row->operands, row->behind, row->flattens};
 }
 
 }  // namespace tenc::syntax

@@ -9,6 +9,7 @@ namespace tenc::syntax {
 struct NumPyParameters {
   size_t operands = 0;                       ///< with the receiver of a method
   std::span<const std::string_view> behind;  ///< what the parameters behind these are called, in order
+  bool flattens = false;                     ///< without an axis, which it has unless it is told that there is none
 };
 
 /// Of a function whose arguments behind the operands TL, or a row of the tables, would take in another order; no names

@@ -156,13 +156,13 @@ Libraries librariesOf(const ast::File& file, const ast::Expr& value) {
 }
 
 TranslatedCall asItsLibrary(const ast::File& file, const ast::Expr& call, TranslatedCall ofTorch) {
-  if (!librariesOf(file).numpy) return ofTorch;
-  const Libraries made = librariesOf(file, *call.args[0]->args[0]);
-  if (made.torch && !made.numpy && !made.others) return ofTorch;
+  const Libraries named = librariesOf(file), made = librariesOf(file, *call.args[0]->args[0]);
+  if (!named.numpy && !named.jax) return ofTorch;
+  if (made.torch && !made.numpy && !made.jax && !made.others) return ofTorch;
   // Written out, so that it is known when nothing names NumPy any more.
   constexpr std::string_view kOfTorch = "correction: 1", kOfNumPy = "correction: 0";
   const size_t option = ofTorch.text.find(kOfTorch);
-  if (made.numpy && !made.torch && !made.others && option != std::string::npos) {
+  if (made.likeNumPy() && option != std::string::npos) {
     ofTorch.text.replace(option, kOfTorch.size(), kOfNumPy);
     ofTorch.help = "TL divides by n, as NumPy does";
     return ofTorch;

@@ -53,21 +53,22 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
   if (!file) return;
   reversedDims(*file);
   methodsOfNumPy(*file);
-  // In a script of both, what either makes is told apart as long as both are named.
+  // In a script of two, what either makes is told apart as long as both are named.
   const Libraries named = root.text == "torch" ? Libraries{false, true} : librariesOf(*file);
-  if (named.torch && (root.text == "torch" || named.numpy)) methodsOfTorch(*file);
+  if (named.torch && (root.text == "torch" || named.numpy || named.jax)) methodsOfTorch(*file);
 }
 
 void Habits::methodsOfTorch(const ast::File& file) {
   if (!context_.frame().undeclared.insert("torch.").second) return;
   bool open = false;
   TreeVisitor visitor;
-  const bool both = librariesOf(file).numpy;
+  const Libraries named = librariesOf(file);
   // Of a tensor of PyTorch, or, where no edit is made, of what may be one.
   const auto report = [&](Code code, Span span, const char* message, const ast::Expr& of, Help help) {
-    const Libraries made = both ? librariesOf(file, of) : Libraries{false, true};
-    if (made.numpy && !made.torch) return;
-    if (!made.torch || made.numpy) help.edits.clear();
+    const Libraries made = named.numpy || named.jax ? librariesOf(file, of) : Libraries{.torch = true};
+    const bool others = made.numpy || made.jax;
+    if (others && !made.torch) return;
+    if (!made.torch || others) help.edits.clear();
     if (help.edits.empty()) context_.frame().undeclared.insert(std::string(Translation::kUntold));
     context_.error(code, span, message).help(help.text, std::move(help.edits));
   };

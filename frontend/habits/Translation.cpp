@@ -215,8 +215,9 @@ std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool m
     if (a.name) {
       given.name = a.name->text;
     } else if (behind >= known.operands && behind - known.operands < known.behind.size()) {
-      if (given.text == "None") continue;
-      given.name = known.behind[behind - known.operands];
+      const std::string_view name = known.behind[behind - known.operands];
+      if (given.text == "None" && !(known.flattens && name == "axis")) continue;
+      given.name = name;
       given.placed = true;
     }
     list.push_back(std::move(given));
