@@ -310,6 +310,8 @@ constexpr ForeignCall kCalls[] = {
      .apart = true,
      .help = kPair,
      .second = "argmin({x}, axis: {dim}<, keep: {keepdim}>)"},
+    {.call = "max(x, axis, !:keepdims)", .text = "max({x}<, axis: {axis}>, keep: {keepdims})", .apart = true},
+    {.call = "min(x, axis, !:keepdims)", .text = "min({x}<, axis: {axis}>, keep: {keepdims})", .apart = true},
     {.call = "amax(x, dim, keepdim)", .text = "max({x}<, axis: {dim}><, keep: {keepdim}>)"},
     {.call = "amax(x, axis, keepdims)", .text = "max({x}<, axis: {axis}><, keep: {keepdims}>)"},
     {.call = "amin(x, dim, keepdim)", .text = "min({x}<, axis: {dim}><, keep: {keepdim}>)"},

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Aliases.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Literals.h"
@@ -57,6 +59,16 @@ Help transposed(Context& context, Scopes& scopes, const Val& now, const ast::Exp
   help.edits.push_back({target.span, x + "[" + (one ? ":" : textOf(column)) + ", " + textOf(row) + "]"});
   return help;
 }
+
+/// `w -= step` for `w.data -= step`, unless another name of the array is read behind it.
+Help data(Context& context, const ast::Expr& member) {
+  const ast::File* file = context.frame().unit->file;
+  const ast::Expr* root = rootOf(member);
+  if (!file || !root) return Help{"a tensor is its data", {}};
+  if (const auto other = aliasRead(*file, root->text, member.span, true))
+    return Help{aliasHelp(root->text, *other), {}};
+  return Help{"a tensor is its data", {{Span{member.span.file, member.opSpan.begin - 1, member.opSpan.end}, ""}}};
+}
 }  // namespace
 
 std::optional<Help> assignedProperty(Context& context, Scopes& scopes, const Val& now, const ast::Expr& member) {
@@ -72,6 +84,7 @@ std::optional<Help> assignedProperty(Context& context, Scopes& scopes, const Val
   if (member.text == "dtype")
     return Help{"a variable keeps its dtype: `f64(" + x + ")` gives the value in another, which is bound to a name",
                 {}};
+  if (member.text == "data") return data(context, member);
   if (member.text == "flat") return Help{"elements are assigned by their indices in each dim, `x[i, j] = v`", {}};
   return std::nullopt;
 }
