@@ -13,7 +13,7 @@ struct VectorUnit {
   bool quads = false;             ///< multiplies four bytes, of u8 and of i8, and adds all to an i32 (AVX512-VNNI)
   bool prefetchesWrites = false;  ///< has an instruction for lines that are to be written (PRFCHW)
   /// Reads rows that are a multiple of 2 KiB apart, which meet in few sets of the caches, so slowly that products copy
-  /// them: all but Zen, which multiplies them as fast.
+  /// them: all but Zen, which loses little.
   bool crowds = false;
 };
 

@@ -27,9 +27,8 @@ Val rev(BuiltinCall& k) {
     std::reverse(r.elems.edit().begin(), r.elems.edit().end());
   } else if (!r.poison()) {
     auto d = k.context.error(Code::E0203, k.span, "`rev` takes a range `a..b` or a list, not " + describe(r));
-    const std::string_view written = k.context.sources.text(k.span);
-    if (!r.is(Val::Kind::Tensor) || rankOf(r) == 0 || !written.starts_with("rev(")) return d;
-    std::vector<Edit> edits{{Span{k.span.file, k.span.begin, k.span.begin + 3}, "flip"}};
+    if (!r.is(Val::Kind::Tensor) || rankOf(r) == 0) return d;
+    std::vector<Edit> edits{{k.callee, "flip"}};
     if (rankOf(r) > 1) edits.push_back({Span{k.span.file, k.span.end - 1, k.span.end - 1}, ", axis: 0"});
     d.help("a tensor is turned by `flip`", std::move(edits));
     return d;

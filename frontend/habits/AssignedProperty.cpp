@@ -6,6 +6,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Aliases.h"
+#include "frontend/habits/GradientCuts.h"
 #include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -64,10 +65,8 @@ Help transposed(Context& context, Scopes& scopes, const Val& now, const ast::Exp
 Help data(Context& context, const ast::Expr& member) {
   const ast::File* file = context.frame().unit->file;
   const ast::Expr* root = rootOf(member);
-  if (!file || !root) return Help{"a tensor is its data", {}};
-  if (const auto other = aliasRead(*file, root->text, member.span, true))
-    return Help{aliasHelp(root->text, *other), {}};
-  return Help{"a tensor is its data", {{Span{member.span.file, member.opSpan.begin - 1, member.opSpan.end}, ""}}};
+  const auto other = file && root ? aliasRead(*file, root->text, member.span, true) : std::nullopt;
+  return other ? Help{aliasHelp(root->text, *other), {}} : dataOfTensor(context, member.opSpan);
 }
 }  // namespace
 
